@@ -1,10 +1,12 @@
 #include "report/capacity/capacity_answer.hpp"
 
+#include "report/capacity/capacity_divisions.hpp"
 #include "report/capacity/capacity_words.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,36 +15,6 @@
 namespace plimsoll {
 
 namespace {
-
-constexpr std::size_t kMostReasons = 3;  ///< for which divisions are left out
-
-/// "the fastest of the 4 divisions that fit the processors", and why others are left out.
-std::string divided_text(const Configuration& it) {
-  std::vector<std::pair<std::string, std::size_t>> left_out;
-  std::size_t refused = 0;
-  for (const TriedSplit& split : it.splits) {
-    if (split.verdict != Verdict::does_not_apply) continue;
-    ++refused;
-    const auto found =
-        std::ranges::find(left_out, split.why, &std::pair<std::string, std::size_t>::first);
-    if (found == left_out.end())
-      left_out.emplace_back(split.why, 1);
-    else
-      ++found->second;
-  }
-  std::string text = fmt::format("the fastest of the {} that fit the processors",
-                                 counted(it.splits.size() - refused, "division"));
-  if (refused == 0) return text;
-  std::vector<std::string> reasons;
-  for (const auto& [why, count] : left_out) {
-    if (reasons.size() == kMostReasons) break;
-    reasons.push_back(count == 1 ? why : fmt::format("{} ({} times)", why, count));
-  }
-  text += fmt::format("; {} more left out, as {}", refused, fmt::join(reasons, "; "));
-  if (left_out.size() > reasons.size())
-    text += fmt::format("; and {}", counted(left_out.size() - reasons.size(), "other reason"));
-  return text;
-}
 
 std::string batch_text(const Configuration& it) {
   if (!it.figures) return "-";
@@ -126,6 +98,31 @@ std::string CapacityWords::policy_of(const Configuration& it) const {
 
 std::string CapacityWords::name_of(const Configuration& it) const {
   return fmt::format("{} with {}", platform_of(it), policy_of(it));
+}
+
+std::string CapacityWords::names_of(std::span<const Configuration* const> some) const {
+  struct Group {
+    std::vector<std::string> platforms, policies;
+  };
+  std::vector<Group> groups;
+  for (const Configuration* it : some) {
+    if (groups.empty() || groups.back().platforms.front() != platform_of(*it))
+      groups.push_back({{platform_of(*it)}, {}});
+    groups.back().policies.push_back(policy_of(*it));
+  }
+  std::vector<Group> joined;
+  for (Group& group : groups) {
+    const auto same = std::ranges::find(joined, group.policies, &Group::policies);
+    if (same == joined.end())
+      joined.push_back(std::move(group));
+    else
+      same->platforms.push_back(std::move(group.platforms.front()));
+  }
+  std::vector<std::string> parts;
+  for (const Group& group : joined)
+    parts.push_back(fmt::format("{} with {}", fmt::join(group.platforms, ", "),
+                                fmt::join(group.policies, ", ")));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 std::vector<CapacityWords::Extra> CapacityWords::extras() const {
@@ -215,17 +212,8 @@ std::vector<std::string> CapacityWords::legend() const {
   if (is_any_at_risk())
     lines.emplace_back(
         "risk: there are enough units, but not where each is as slow as the error band allows");
-  std::vector<std::string> divided;
-  for (const Configuration& it : answer_.configurations) {
-    if (!it.axes) continue;
-    std::string text = divided_text(it);
-    if (std::ranges::count(divided, text) == 0) divided.push_back(std::move(text));
-  }
-  if (divided.size() == 1) lines.push_back("divided by: " + divided.front());
-  if (divided.size() > 1)
-    for (const Configuration& it : answer_.configurations)
-      if (it.axes)
-        lines.push_back(fmt::format("divided by, {}: {}", name_of(it), divided_text(it)));
+  const auto names = [this](std::span<const Configuration* const> some) { return names_of(some); };
+  std::ranges::move(division_lines(answer_.configurations, names), std::back_inserter(lines));
   for (const Configuration& it : answer_.configurations)
     if (policy_of(it) != it.policy)
       lines.push_back(fmt::format("{}: {}", name_of(it), it.parameters));
@@ -288,21 +276,27 @@ const Configuration* CapacityWords::cheapest_with_purchase() const {
 }
 
 std::vector<std::string> CapacityWords::shortfalls() const {
-  std::vector<std::string> lines;
-  const auto& all = answer_.configurations;
-  for (auto it = all.begin(); it != all.end();) {
-    const std::vector<std::string> reasons = shortfalls_of(*it);
-    const auto end = std::find_if_not(it, all.end(), [&](const Configuration& other) {
-      return other.candidate == it->candidate && other.verdict == it->verdict &&
-             shortfalls_of(other) == reasons;
+  struct Obstacle {
+    Verdict verdict;
+    std::vector<std::string> reasons;
+    std::vector<const Configuration*> of;
+  };
+  std::vector<Obstacle> obstacles;
+  for (const Configuration& it : answer_.configurations) {
+    std::vector<std::string> reasons = shortfalls_of(it);
+    if (reasons.empty()) continue;
+    const auto same = std::ranges::find_if(obstacles, [&](const Obstacle& other) {
+      return other.verdict == it.verdict && other.reasons == reasons;
     });
-    std::vector<std::string> policies;
-    for (auto each = it; each != end; ++each) policies.push_back(policy_of(*each));
-    if (!reasons.empty())
-      lines.push_back(fmt::format("{} with {} {}: {}", platform_of(*it), fmt::join(policies, ", "),
-                                  to_text(it->verdict), fmt::join(reasons, "; ")));
-    it = end;
+    if (same == obstacles.end())
+      obstacles.push_back({it.verdict, std::move(reasons), {&it}});
+    else
+      same->of.push_back(&it);
   }
+  std::vector<std::string> lines;
+  for (const Obstacle& it : obstacles)
+    lines.push_back(fmt::format("{} {}: {}", names_of(it.of), to_text(it.verdict),
+                                fmt::join(it.reasons, "; ")));
   return lines;
 }
 

@@ -6,6 +6,7 @@
 #include "scenario/capacity/capacity.hpp"
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -35,7 +36,7 @@ class CapacityWords {
   [[nodiscard]] std::vector<std::string> best() const;
   /// The sentence for a workload for which best() has nothing.
   [[nodiscard]] std::string nothing_carries_it() const;
-  /// What is in the way; policies of one platform with the same obstacle are reported together.
+  /// What is in the way; those with the same obstacle are reported together.
   [[nodiscard]] std::vector<std::string> shortfalls() const;
   /// What would move the best configuration of each platform.
   [[nodiscard]] std::vector<std::string> insights() const;
@@ -64,6 +65,8 @@ class CapacityWords {
     return plan_.platforms[it.candidate].name;
   }
   [[nodiscard]] std::string policy_of(const Configuration& it) const;
+  /// "dgx-a100, dgx-h100 with none, remat/blocks": platforms with the same policies together.
+  [[nodiscard]] std::string names_of(std::span<const Configuration* const> some) const;
   [[nodiscard]] std::vector<Extra> extras() const;
   [[nodiscard]] std::vector<std::string> common_cells(const Configuration& it) const;
   /// Of those that are feasible; nullptr where one of them has no price, or none is bought.

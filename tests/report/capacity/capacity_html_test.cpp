@@ -75,19 +75,22 @@ TEST_CASE("the page of a capacity plan has the table, the front and the changes"
 TEST_CASE("divisions that a plan leaves out are told with their reason") {
   // Of 4 processors the tensor axis takes 1, 2 or 4. Groups of 4 divide a data axis of 4; of 2 ranks they do not, and one
   // rank has nothing to divide, so that `sharding` says nothing there.
-  const auto legend_of = [](const std::string& sharding) {
+  const auto legend_of = [](const std::string& sharding,
+                            const std::string& parallel = "tensor: [1, 2, 4]",
+                            const std::string& other = "", const std::string& policies = "none") {
+    const std::string ring =
+        "{platform: ring, memories: {hbm: {capacity: 4 MiB, bandwidth: 1 GB/s}}, processors: {gpu: "
+        "{memory: hbm, compute: {fp32: 10 GFLOP/s}}}, cluster: {count: 4, topology: switch, link: "
+        "{name: nv, bandwidth: 2 GB/s}}}";
     const CapacityReport report = test::capacity_report_of(
         "capacity: test\nworkloads:\n  - name: perceptron\n    workload: {workload: p, input: [16, "
         "64], layers: "
         "[{linear: 256}, relu, {linear: 64}], loss: mse, optimizer: adam}\n    batch: {at_least: "
         "1, at_most: 16}\n"
-        "    parallel: {tensor: [1, 2, 4]}\n    sharding: {stage: 3" +
-        sharding +
-        "}\nplatforms:\n  - platform: {platform: ring, memories: {hbm: {capacity: 4 MiB, "
-        "bandwidth: 1 GB/s}}, "
-        "processors: {gpu: {memory: hbm, compute: {fp32: 10 GFLOP/s}}}, cluster: {count: 4, "
-        "topology: switch, "
-        "link: {name: nv, bandwidth: 2 GB/s}}}\npolicies: [none]\n");
+        "    parallel: {" +
+        parallel + "}\n    sharding: {stage: 3" + sharding + "}\nplatforms:\n  - platform: " +
+        ring + (other.empty() ? "" : "\n  - {name: " + other + ", platform: " + ring + "}") +
+        "\npolicies: [" + policies + "]\n");
     std::string all;
     for (const std::string& line : CapacityWords(report, report.answers.front()).legend())
       all += line + "\n";
@@ -98,6 +101,21 @@ TEST_CASE("divisions that a plan leaves out are told with their reason") {
       Catch::Contains("divided by: the fastest of the 3 divisions that fit the processors\n"));
   CHECK_THAT(
       legend_of(", group: 4"),
-      Catch::Contains("divided by: the fastest of the 2 divisions that fit the processors; 1 more "
-                      "left out, as groups of 4 ranks do not divide a data axis of 2\n"));
+      Catch::Contains("divided by: the fastest of the 2 divisions that fit the processors\n"
+                      "left out, 1 division: groups of 4 ranks do not divide a data axis of 2\n"));
+  // Platforms and policies are told together, and those that the reason is not about are named.
+  CHECK_THAT(
+      legend_of(", group: 4", "tensor: [1, 2, 4]", "two", "none, remat/every-stage"),
+      Catch::Contains("left out, 4 divisions: groups of 4 ranks do not divide a data axis of 2\n"));
+  const std::string pipelines =
+      legend_of("", "tensor: [1, 2], pipeline: [1, 2]", "two",
+                "none, remat/every-stage, {name: pipeline/1f1b, microbatches: 2}");
+  CHECK_THAT(
+      pipelines,
+      Catch::Contains("divided by: the fastest of the divisions that fit the processors, 2 of "
+                      "ring, two with none, remat/every-stage; 4 of ring, two with "
+                      "pipeline/1f1b\n"));
+  CHECK_THAT(pipelines,
+             Catch::Contains("left out of ring, two with none, 4 divisions: policy `none` "
+                             "runs a whole network on each rank"));
 }
