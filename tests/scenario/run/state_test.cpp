@@ -500,6 +500,31 @@ TEST_CASE("updates on the host of a pipeline reach state in storage") {
   CHECK(lane->bytes == std::array{Bytes{12 * 4 * kWeights}, Bytes{12 * 4 * kWeights}});
 }
 
+/// On four processors around one host.
+Offloaded in_a_pipeline(const std::string& policy) {
+  return {.state = "{gradients: dram}",
+          .policy = fmt::format("{{name: pipeline/{}, microbatches: 8}}", policy),
+          .blocks = 8,
+          .options = "dtype: fp32, optimizer: adam",
+          .rest = "parallel: {pipeline: 4, devices: [gpu0, gpu1, gpu2, gpu3]}\n",
+          .cluster =
+              "  cluster: {count: 4, shared: [dram, nvme, apart], topology: chain, link: "
+              "{name: nvlink, bandwidth: 10 GB/s}}\n"};
+}
+
+// Both directions of Chimera hold parameters, and add up their gradients. Its plan is not made, so that a search goes on
+// without it.
+TEST_CASE("gradients elsewhere that a pipeline adds up are refused before it is planned") {
+  const std::string why = "copies or sums up";
+  CHECK_THROWS_WITH(run_of(in_a_pipeline("chimera")),
+                    Contains("a plan of policy `pipeline/chimera` " + why));
+  const RunResult found = run_of(in_a_pipeline("search"));
+  REQUIRE(found.metrics.makespan);
+  CHECK(std::ranges::any_of(found.claims.left_out, [&](const LeftOut& it) {
+    return it.policy == "pipeline/chimera" && it.why.find(why) != std::string::npos;
+  }));
+}
+
 TEST_CASE("state that cannot live so is refused") {
   const auto refused = [](const Offloaded& it, const std::string& why) {
     CAPTURE(it.state);

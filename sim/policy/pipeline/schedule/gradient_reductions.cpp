@@ -172,7 +172,28 @@ GradientReductions::GradientReductions(const Problem& problem, const PipelinePar
       if (!ring.is_folded) require_links(problem, parameters, ring.members, "the same weight");
     }
   }
+  refuse_state_elsewhere();
   if (is_folded_) fold(groups, partners);
+}
+
+/// Such a plan cannot be spread over ranks (plan/build/state_moves.hpp), and takes long to make.
+void GradientReductions::refuse_state_elsewhere() const {
+  const auto check_homes = [&](const std::vector<TensorId>& gradients) {
+    for (const TensorId gradient : gradients) {
+      const Tensor& tensor = problem_.workload[gradient];
+      if (tensor.home != Home::processor)
+        plimsoll::refuse(
+            parameters_.where,
+            fmt::format("a plan of policy `{}` copies or sums up `{}`, which lives in a "
+                        "memory of its own",
+                        parameters_.name, tensor.name));
+    }
+  };
+  for (std::size_t slot = 0; slot < members_.size(); ++slot)
+    if (members_[slot].size() > 1) check_homes(gradients_[slot]);
+  for (std::size_t t = 0; t < tied_.size(); ++t)
+    if (std::ranges::any_of(rings_[t], [](const Ring& ring) { return ring.members.size() > 1; }))
+      check_homes(tied_[t].gradients);
 }
 
 /// First the replicas of each holder, then the holders of each replica; or all of them.

@@ -37,7 +37,8 @@ class GradientReductions {
   /// that it is played for all, the others become its mirrors; `partners` are those of
   /// Schedule::partners. Throws InputError where that cannot be
   /// (policy/pipeline/schedule/replica_symmetry.hpp), where a tree has no power of two of copies,
-  /// where no link joins two of them, or where they are too many to be played.
+  /// where no link joins two of them, where they are too many to be played, or where they live in another memory
+  /// than their processor's.
   GradientReductions(const Problem& problem, const PipelineParameters& parameters,
                      const Copies& copies, const std::vector<std::uint32_t>& partners, Times times,
                      PlanBuilder& builder);
@@ -57,6 +58,7 @@ class GradientReductions {
     bool is_folded = false;
   };
 
+  void refuse_state_elsewhere() const;
   void check(const std::vector<MemoryId>& members, bool is_folded, std::size_t times) const;
   [[nodiscard]] std::vector<Ring> rings_of(const TiedGradients& tied,
                                            const std::vector<std::vector<ProcessorId>>& groups,
