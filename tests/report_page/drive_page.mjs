@@ -493,6 +493,18 @@ const tests = {
     await close();
   },
 
+  async 'one memory more than fit at once is one more memory'(browser) {
+    const [only] = runsOf(files.nine);
+    assert.equal(only.memories.length, 9);
+    const {page, close} = await opened(browser, files.nine);
+    const button = page.getByRole('button', {name: /more memor/});
+    assert.equal(await button.textContent(), '1 more memory');
+    await button.click();
+    await chart(page, 'none', 'dram').waitFor();
+    assert.equal(await button.count(), 0);
+    await close();
+  },
+
   async 'text of users stays text'(browser) {
     for (const file of [files.hostile, files.examples]) {
       const {page, close} = await opened(browser, file);
@@ -667,6 +679,20 @@ workload: {workload: pair, chain: [{name: s1, forward: 1 ms, backward: 2 ms, sav
 policy: none
 `;
 
+const kNine = `scenario: nine
+platform:
+  platform: bench
+  memories: {hbm: {capacity: 16 GiB, bandwidth: 1 TB/s}, dram: {capacity: unlimited}}
+  processors: {gpu: {memory: hbm, compute: {fp32: 1 TFLOP/s}}}
+  links: {pcie: {between: [hbm, dram], bandwidth: 12 GB/s}}
+  cluster: {count: 8, shared: [dram], topology: mesh, link: {name: nvlink, bandwidth: 20 GB/s}}
+workload: {workload: w, input: {shape: [64]}, loss: sum, batch: 8, layers: [{linear: 256}, relu, {linear: 64}]}
+parallel: {data: 8}
+sharding: {stage: 3}
+state: {parameters: dram}
+policy: none
+`;
+
 const what = (name) => join(root, 'scenarios/what-if', `${name}.yaml`);
 const kEight = `
 scenario: eight
@@ -709,6 +735,7 @@ const files = {
     written('long-map.yaml', chainOf(repeated(12000, 'a'))),
     ...['--policy', 'none', '--set', 'memories.hbm.allocator=first-fit'],
   ),
+  nine: report('nine', written('nine.yaml', kNine)),
   eight: report('eight', written('eight.yaml', kEight)),
   links: sweepReport('links', join(root, 'scenarios/sweeps/vgg19-links.yaml')),
   holes: sweepReport('holes', join(root, 'tests/golden/scenarios/holes.yaml')),

@@ -20,6 +20,8 @@ namespace {
 
 /// Parts of a kind that are told one by one; clusters have thousands.
 constexpr std::size_t kMostParts = 8;
+/// So many are told one by one though they are alike.
+constexpr std::size_t kFewParts = 4;
 constexpr std::size_t kDetailBarWidth = 20;
 constexpr std::size_t kLabelWidth = 10;
 
@@ -81,12 +83,12 @@ class Details {
       if (memory.peak_requested > Bytes{}) used.push_back(&memory);
     std::ranges::stable_sort(used, std::greater{},
                              [](const MemoryMetrics* memory) { return fill_of(*memory); });
-    const auto told = alike(used, kMostParts, [&](const MemoryMetrics& it) {
+    const auto told = alike(used, kFewParts, [&](const MemoryMetrics& it) {
       return peak_text(it) + counts_of(it.at_peak);
     });
     for (std::size_t m = 0; m < std::min(told.size(), kMostParts); ++m)
       tell_memory(*told[m].first, told[m].subject());
-    tell_rest(rows_beyond(told, kMostParts), "less full memories");
+    tell_rest(rows_beyond(told, kMostParts), "less full memory", "less full memories");
   }
 
   static std::string counts_of(const std::array<Bytes, kTensorClasses>& bytes) {
@@ -149,10 +151,10 @@ class Details {
     for (const ProcessorMetrics& processor : metrics_.processors)
       if (processor.span > Time{}) used.push_back(&processor);
     const auto told =
-        alike(used, kMostParts, [&](const ProcessorMetrics& it) { return work_text(it); });
+        alike(used, kFewParts, [&](const ProcessorMetrics& it) { return work_text(it); });
     for (std::size_t p = 0; p < std::min(told.size(), kMostParts); ++p)
       line("time", told[p].subject() + " " + work_text(*told[p].first));
-    tell_rest(rows_beyond(told, kMostParts), "processors");
+    tell_rest(rows_beyond(told, kMostParts), "processor", "processors");
   }
 
   /// Of the makespan, for each of its streams: what is before its first step, after its last, and between those that
@@ -191,12 +193,12 @@ class Details {
     std::vector<const LinkMetrics*> used;
     for (const LinkMetrics& link : metrics_.links)
       if (link.bytes[0] + link.bytes[1] > Bytes{}) used.push_back(&link);
-    const auto told = alike(used, kMostParts, [](const LinkMetrics& it) {
+    const auto told = alike(used, kFewParts, [](const LinkMetrics& it) {
       return fmt::format("{} {} {}", it.bytes[0].count(), it.bytes[1].count(), busy_share(it));
     });
     for (std::size_t l = 0; l < std::min(told.size(), kMostParts); ++l)
       tell_link(*told[l].first, told[l].name());
-    tell_rest(rows_beyond(told, kMostParts), "links");
+    tell_rest(rows_beyond(told, kMostParts), "link", "links");
   }
 
   void tell_link(const LinkMetrics& link, const std::string& name) {
@@ -285,12 +287,13 @@ class Details {
       line("stages",
            fmt::format("{}: {}", to_text(all[s]), holders_of(result_, all[s], kMostParts)));
     }
-    tell_rest(all.size() - std::min(all.size(), kMostParts), "runs of stages");
+    tell_rest(all.size() - std::min(all.size(), kMostParts), "run of stages", "runs of stages");
   }
 
-  void tell_rest(std::size_t count, const std::string& what) {
+  void tell_rest(std::size_t count, const char* one, const char* several) {
     if (count > 0)
-      line("", fmt::format("and {} more {}", thousands(static_cast<std::int64_t>(count)), what));
+      line("", fmt::format("and {} more {}", thousands(static_cast<std::int64_t>(count)),
+                           count == 1 ? one : several));
   }
 
   const Scenario& scenario_;

@@ -112,6 +112,13 @@ TEST_CASE("nodes that a scenario names are told, within groups and between them"
       R"([{"along":"data","form":"ring"},{"along":"replica","form":"hierarchical","node":2,"on":"replica"}])");
 }
 
+TEST_CASE("ranks that are alike are told once, without any other processor or memory there") {
+  const std::string text = text_of(run_on_mesh("data: 8", "stage: 0"));
+  CHECK_THAT(text, Catch::Matchers::Contains("  memory    hbm0, like 7 others, peaks at "));
+  CHECK_THAT(text, Catch::Matchers::Contains("  time      gpu0, like 7 others, works "));
+  CHECK(text.find("  memory    hbm1") == std::string::npos);
+}
+
 TEST_CASE("one mesh is told once for all policies that are compared") {
   const std::string text =
       text_of(run_on_mesh("data: 8", "stage: 1", "0 s", "[none, remat/every-stage]"));

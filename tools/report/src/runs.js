@@ -118,7 +118,7 @@ function drawMemories(block, memories, run, shared, stacked) {
           button.remove();
         },
       },
-      `${rest.length} more memories`,
+      `${rest.length} more ${rest.length === 1 ? 'memory' : 'memories'}`,
     );
     block.append(button);
   }
