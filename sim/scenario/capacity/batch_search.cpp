@@ -156,7 +156,8 @@ class Search {
   void measure(TriedBatch& tried) {
     WorkMeter meter(limit_work_);
     const RunResult result =
-        run_policy(scenario_, policy_, {.memo = &memo_, .work = Work(&meter), .sums_only = true});
+        run_policy(scenario_, policy_,
+                   {.memo = &memo_, .work = Work(&meter), .sums_only = true, .is_reported = false});
     found_.parameters = result.policy_parameters;
     tried.why = failure_in_words(result);
     if (!tried.why.empty()) return;

@@ -75,7 +75,9 @@ std::vector<std::pair<MemoryId, Bytes>> storage_needed(const RunResult& result,
     return roomy.platform.memories[index(id)].capacity;
   };
   for (const MemoryId id : small) capacity(id) = Bytes::unlimited();
-  const auto again = [&] { return run_policy(roomy, policy, {.work = work}); };
+  const auto again = [&] {
+    return run_policy(roomy, policy, {.work = work, .is_reported = false});
+  };
   const RunResult without_limit = again();
   if (!ended_well(without_limit)) return {};
   for (const std::int64_t halves : kTriedHalves) {

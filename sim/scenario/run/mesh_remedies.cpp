@@ -159,8 +159,11 @@ class MeshSearch {
                           changed.parallel->play.value == MeshOptions::Play::automatic;
     if (is_large) changed.parallel->play.value = MeshOptions::Play::once;
     WorkMeter meter(kWorkOfTrial, &planned_);
-    const RunOptions options{
-        .memo = &memo_, .work = Work(&meter), .compares = false, .sums_only = true};
+    const RunOptions options{.memo = &memo_,
+                             .work = Work(&meter),
+                             .compares = false,
+                             .sums_only = true,
+                             .is_reported = false};
     bool is_allowed = false;
     try {
       const bool may_fit = bound_run(changed, trial.policy, options).does_not_fit.empty();

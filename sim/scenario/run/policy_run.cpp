@@ -191,15 +191,18 @@ RunResult describe_run(const Scenario& scenario, std::string policy) {
   result.workload = scenario.workload_name;
   result.policy = std::move(policy);
   result.worst_quality = scenario.platform.worst_quality();
-  for (const Provenance& it : scenario.platform.provenance)
-    result.numbers_of[static_cast<std::size_t>(it.quality)].push_back(it.path);
-  for (const std::string& path : scenario.platform.without_provenance)
-    result.numbers_of[static_cast<std::size_t>(Quality::estimate)].push_back(path);
   result.energy_band = energy_band(scenario.platform);
   result.recorded = recorded_of(scenario.workload);
   for (const Memory& memory : scenario.platform.memories)
     result.memory_names.push_back(memory.name);
   return result;
+}
+
+void list_numbers(RunResult& result, const Platform& platform) {
+  for (const Provenance& it : platform.provenance)
+    result.numbers_of[static_cast<std::size_t>(it.quality)].push_back(it.path);
+  for (const std::string& path : platform.without_provenance)
+    result.numbers_of[static_cast<std::size_t>(Quality::estimate)].push_back(path);
 }
 
 void measure_run(RunResult& result, const Program& program, const StepSums& sums,

@@ -15,6 +15,9 @@ namespace plimsoll {
 /// What is known of a run before it is made; its policy is told by the name alone.
 [[nodiscard]] RunResult describe_run(const Scenario& scenario, std::string policy);
 
+/// Sets result.numbers_of. O(numbers of the platform).
+void list_numbers(RunResult& result, const Platform& platform);
+
 /// Executes result.plan, and measures. Precondition: check_plan() finds nothing wrong with it. `inspector` may be nullptr.
 void execute_plan(RunResult& result, const Scenario& scenario, const Ranks& ranks,
                   RunInspector* inspector = nullptr);

@@ -141,8 +141,8 @@ class RemedySearch {
     policy.set("budget", parse_value(fmt::format("{} B", usable.count()), "--policy"), diagnostics);
     WorkMeter meter(kWorkOfTrial);
     try {
-      found_.with_all_of_memory =
-          tried_step(scenario_, policy, {.work = Work(&meter), .compares = false});
+      found_.with_all_of_memory = tried_step(
+          scenario_, policy, {.work = Work(&meter), .compares = false, .is_reported = false});
     } catch (const InputError&) {
       // Its planning was stopped.
     }
@@ -162,7 +162,8 @@ class RemedySearch {
     WorkMeter meter(kWorkOfTrial);
     try {
       if (const auto step =
-              tried_step(elsewhere, own_policy(result_), {.work = Work(&meter), .compares = false}))
+              tried_step(elsewhere, own_policy(result_),
+                         {.work = Work(&meter), .compares = false, .is_reported = false}))
         found_.states.push_back({written, *step});
       else
         found_.failed_states.push_back(written);

@@ -164,8 +164,10 @@ RunResult run_policy(const Scenario& scenario, const Node& policy, const RunOpti
   if (options.sums_only) ranks.join_rounds();
   const auto bound = bind_policy(ranks.policy_of_one(policy), diagnostics);
   diagnostics.throw_if_errors();
-  return in_words(scenario, policy,
-                  [&] { return run_bound(scenario, policy, *bound, ranks, options); });
+  RunResult result = in_words(scenario, policy,
+                              [&] { return run_bound(scenario, policy, *bound, ranks, options); });
+  if (options.is_reported) list_numbers(result, scenario.platform);
+  return result;
 }
 
 RunResult run_policy(const Scenario& scenario, const Node& policy, ScenarioMemo* memo) {
@@ -175,6 +177,7 @@ RunResult run_policy(const Scenario& scenario, const Node& policy, ScenarioMemo*
 RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& path) {
   RunResult result = describe_run(scenario, path.filename().string());
   result.from_file = true;
+  list_numbers(result, scenario.platform);
   const Ranks ranks(scenario);
   if (ranks.is_mesh()) result.mesh = mesh_of_run(scenario);
   ReadPlan read = read_plan_of(scenario, path, ranks);

@@ -37,7 +37,7 @@ struct RunResult {
   Bounds bounds;
   Bytes saved_bytes;
   Quality worst_quality = Quality::estimate;
-  /// Paths of the platform's numbers, by quality; those without a source are estimates.
+  /// Paths of the platform's numbers, by quality, for reports; those without a source are estimates.
   std::array<std::vector<std::string>, kQualities> numbers_of{};
   EnergyBand energy_band;
   /// Where and how the times of a profile were recorded, which are the same on every platform.
@@ -92,6 +92,7 @@ struct RunOptions {
   /// before did need not be played, where that is exact (scenario/run/long_run.hpp); the result's plan has
   /// the steps of those that were. Rounds of a collective are one step.
   bool sums_only = false;
+  bool is_reported = true;  ///< fills RunResult::numbers_of
 };
 
 /// The run of one policy of the scenario. Throws InputError for parameters that do not fit, and

@@ -154,7 +154,9 @@ class Check {
     std::vector<Diagnostic>& problems = played.checked.problems;
     try {
       WorkMeter meter(options_.limit_work);
-      judge(job, run_policy(job.of->scenario, *job.policy, {.work = Work(&meter)}), played);
+      judge(job,
+            run_policy(job.of->scenario, *job.policy, {.work = Work(&meter), .is_reported = false}),
+            played);
     } catch (const InputError& error) {
       problems.assign(error.diagnostics().begin(), error.diagnostics().end());
     } catch (const std::exception& error) {

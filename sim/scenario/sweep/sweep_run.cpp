@@ -204,8 +204,9 @@ RunResult SweepRuns::run_point(SweepPoint point, RunResult& known) const {
   const Node& policy = scenario.policies.front();
   known = run_to_make(scenario, policy);
   WorkMeter meter(limit_work_);
-  RunResult run =
-      run_policy(scenario, policy, {.memo = memo_.get(), .work = Work(&meter), .sums_only = true});
+  RunResult run = run_policy(
+      scenario, policy,
+      {.memo = memo_.get(), .work = Work(&meter), .sums_only = true, .is_reported = false});
   // Rows wait for their turn in large numbers.
   run.workload_as_run = {};
   run.plan = {};

@@ -36,6 +36,18 @@ std::vector<std::string> notes_of_only(const Scenario& scenario) {
 
 }  // namespace
 
+TEST_CASE("numbers of the platform are listed for reports only, and nothing else differs") {
+  const Scenario scenario = scenario_of("none");
+  const RunResult reported = run_policy(scenario, scenario.policies.front());
+  const RunResult other = run_policy(scenario, scenario.policies.front(), {.is_reported = false});
+  // Two capacities, what is reserved, and a bandwidth; nobody says where they are from.
+  const auto& estimates = reported.numbers_of[static_cast<std::size_t>(Quality::estimate)];
+  CHECK(estimates.size() == 4);
+  for (const auto& of_quality : other.numbers_of) CHECK(of_quality.empty());
+  CHECK(other.worst_quality == reported.worst_quality);
+  CHECK(other.metrics.makespan == reported.metrics.makespan);
+}
+
 TEST_CASE("a policy that is chosen by its name tells which parameters it has from the scenario") {
   const std::string given = "[none, {name: remat/rotor, budget: 15 B}]";
   CHECK(notes_of_only(scenario_of("{name: remat/rotor, budget: 15 B}")).empty());
