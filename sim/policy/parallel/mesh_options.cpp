@@ -49,9 +49,15 @@ Format<LaidAxis> axis_name() {
   return one_of(std::move(words));
 }
 
+Format<MeshOptions::Algorithm> algorithm_name() {
+  std::vector<std::pair<std::string, MeshOptions::Algorithm>> words;
+  for (const NamedAlgorithm& it : kNamedAlgorithms) words.emplace_back(it.name, it.algorithm);
+  return one_of(std::move(words));
+}
+
 void check_order(const MeshOptions& parallel, Diagnostics& diagnostics) {
   if (!parallel.order) return;
-  for (const auto& [name, axis, size] : kNamedAxes) {
+  for (const auto& [name, axis, size, along] : kNamedAxes) {
     std::size_t times = 0;
     for (const Located<LaidAxis>& it : *parallel.order)
       if (it.value == axis && ++times > 1)
@@ -65,6 +71,19 @@ void check_order(const MeshOptions& parallel, Diagnostics& diagnostics) {
 }
 
 }  // namespace
+
+const char* name_of(MeshOptions::Axis axis) {
+  return std::ranges::find(kNamedAxes, axis, &NamedAxis::axis)->name;
+}
+
+const char* name_of(MeshAxis axis) {
+  const auto* named = std::ranges::find(kNamedAxes, axis, &NamedAxis::along);
+  return named == std::end(kNamedAxes) ? "replica" : named->name;
+}
+
+const char* name_of(MeshOptions::Algorithm algorithm) {
+  return std::ranges::find(kNamedAlgorithms, algorithm, &NamedAlgorithm::algorithm)->name;
+}
 
 std::int64_t MeshOptions::size(Axis axis) const {
   return size(this->*std::ranges::find(kNamedAxes, axis, &NamedAxis::axis)->size);
@@ -126,11 +145,7 @@ Format<MeshOptions> parallel_format() {
       .optional("devices", &P::devices, list_of(located(name()), 1, 65'536),
                 "the processors, in the order of the axes; default: all of the platform")
       .optional(
-          "collectives", &P::collectives,
-          one_of<P::Algorithm>({{"ring", P::Algorithm::ring},
-                                {"tree", P::Algorithm::tree},
-                                {"hierarchical", P::Algorithm::hierarchical},
-                                {"auto", P::Algorithm::automatic}}),
+          "collectives", &P::collectives, algorithm_name(),
           "`ring`; `tree`: recursive halving and doubling, of 2, 4, 8, .. ranks; "
           "`hierarchical`: rings within nodes of `node` ranks, and between them; or `auto`: for "
           "each size the one of these that takes least, in nodes of any size; default ring")

@@ -5,6 +5,7 @@
 #include "base/format.hpp"
 #include "base/quantity.hpp"
 #include "platform/core/platform.hpp"
+#include "workload/core/collective.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -49,18 +50,37 @@ struct MeshOptions {
   [[nodiscard]] std::int64_t stride(Axis axis) const;
 };
 
-/// The axes by their keys, in the order in which they are laid on the devices.
+/// The axes by their keys, in the order in which they are laid on the devices: all that write or read their names
+/// take them from here.
 struct NamedAxis {
   const char* name;
   MeshOptions::Axis axis;
   std::optional<Located<std::int64_t>> MeshOptions::*size;
+  std::optional<MeshAxis> along;  ///< of collectives; stages of a pipeline send messages
 };
 inline constexpr NamedAxis kNamedAxes[] = {
-    {"tensor", MeshOptions::Axis::tensor, &MeshOptions::tensor},
-    {"context", MeshOptions::Axis::context, &MeshOptions::context},
-    {"expert", MeshOptions::Axis::expert, &MeshOptions::expert},
-    {"data", MeshOptions::Axis::data, &MeshOptions::data},
-    {"pipeline", MeshOptions::Axis::pipeline, &MeshOptions::pipeline}};
+    {"tensor", MeshOptions::Axis::tensor, &MeshOptions::tensor, MeshAxis::tensor},
+    {"context", MeshOptions::Axis::context, &MeshOptions::context, MeshAxis::context},
+    {"expert", MeshOptions::Axis::expert, &MeshOptions::expert, MeshAxis::expert},
+    {"data", MeshOptions::Axis::data, &MeshOptions::data, MeshAxis::data},
+    {"pipeline", MeshOptions::Axis::pipeline, &MeshOptions::pipeline, std::nullopt}};
+
+[[nodiscard]] const char* name_of(MeshOptions::Axis axis);
+/// Groups of the data axis, which have no key, are "replica".
+[[nodiscard]] const char* name_of(MeshAxis axis);
+
+/// Of `collectives`.
+struct NamedAlgorithm {
+  const char* name;
+  MeshOptions::Algorithm algorithm;
+};
+inline constexpr NamedAlgorithm kNamedAlgorithms[] = {
+    {"ring", MeshOptions::Algorithm::ring},
+    {"tree", MeshOptions::Algorithm::tree},
+    {"hierarchical", MeshOptions::Algorithm::hierarchical},
+    {"auto", MeshOptions::Algorithm::automatic}};
+
+[[nodiscard]] const char* name_of(MeshOptions::Algorithm algorithm);
 
 /// ZeRO's stages (S. Rajbhandari et al., "ZeRO: Memory optimizations toward training trillion
 /// parameter models", SC 2020, section 5): 0 nothing, 1 optimizer state, 2 gradients, too, 3

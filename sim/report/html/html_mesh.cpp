@@ -21,8 +21,10 @@ namespace {
 constexpr std::size_t kMostMachines = 64, kMostGpus = 64;
 
 struct MeshAxisOfRun {
-  const char* name;
+  MeshOptions::Axis axis;
   std::int64_t size, stride;
+
+  [[nodiscard]] const char* name() const { return name_of(axis); }
 
   [[nodiscard]] std::int64_t of(std::size_t rank) const {
     return static_cast<std::int64_t>(rank) / stride % size;
@@ -56,7 +58,7 @@ class MeshPicture {
     const MeshOptions& parallel = *scenario.parallel;
     for (const NamedAxis& axis : kNamedAxes)
       if (const std::int64_t size = parallel.size(axis.axis); size > 1)
-        axes_.push_back({axis.name, size, parallel.stride(axis.axis)});
+        axes_.push_back({axis.axis, size, parallel.stride(axis.axis)});
     std::vector<ProcessorId> others;
     if (scenario.state) others = updaters_of(*scenario.state, platform_);
     devices_ = mesh_devices(platform_, parallel, others);
@@ -68,7 +70,7 @@ class MeshPicture {
     mesh.heading = "The mesh on the machine: " + label_of(run_);
     const std::vector<Kind> kinds = kinds_of_machines();
     const std::size_t coloured = coloured_axis(kinds);
-    if (coloured < axes_.size()) mesh.coloured = axes_[coloured].name;
+    if (coloured < axes_.size()) mesh.coloured = axes_[coloured].name();
     for (std::size_t k = 0; k < std::min(kinds.size(), kMostMachines); ++k)
       mesh.machines.push_back(machine_of(kinds[k], coloured));
     for (const MeshAxisOfRun& axis : axes_) mesh.axes.push_back(exchanged_on(axis));
@@ -183,7 +185,7 @@ class MeshPicture {
     std::vector<std::string> fixed;
     for (std::size_t a = 0; a < axes_.size(); ++a)
       if (!varies_in(kind, a))
-        fixed.push_back(fmt::format("{} {}", axes_[a].name, words_of(kind.spans.front()[a])));
+        fixed.push_back(fmt::format("{} {}", axes_[a].name(), words_of(kind.spans.front()[a])));
     machine.title = fmt::format("{}", fmt::join(fixed, ", "));
     for (std::size_t g = 0; g < std::min(kind.ranks.size(), kMostGpus); ++g)
       machine.gpus.push_back(gpu_of(kind, g, coloured));
@@ -196,9 +198,9 @@ class MeshPicture {
     gpu.name = platform_[devices_[rank]].name;
     std::vector<std::string> places;
     for (std::size_t a = 0; a < axes_.size(); ++a) {
-      places.push_back(fmt::format("{} {}", axes_[a].name, words_of(kind.spans[g][a])));
+      places.push_back(fmt::format("{} {}", axes_[a].name(), words_of(kind.spans[g][a])));
       if (varies_in(kind, a))
-        gpu.label += fmt::format("{}{}{}", gpu.label.empty() ? "" : " ", axes_[a].name[0],
+        gpu.label += fmt::format("{}{}{}", gpu.label.empty() ? "" : " ", axes_[a].name()[0],
                                  axes_[a].of(rank));
     }
     gpu.words = fmt::format("{}{}: {}", gpu.name,
@@ -217,14 +219,14 @@ class MeshPicture {
   }
 
   HtmlMesh::Axis exchanged_on(const MeshAxisOfRun& axis) const {
-    HtmlMesh::Axis it{.name = axis.name, .size = axis.size};
+    HtmlMesh::Axis it{.name = axis.name(), .size = axis.size};
     for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
       if (axis.of(rank) + 1 == axis.size) continue;
       const std::size_t next = rank + static_cast<std::size_t>(axis.stride);
       std::string& way = machine_[rank] == machine_[next] ? it.inside : it.across;
       if (way.empty()) way = way_between(rank, next);
     }
-    it.carries = carried_on(axis.name);
+    it.carries = carried_on(axis.axis);
     return it;
   }
 
@@ -244,14 +246,14 @@ class MeshPicture {
 
   /// Of the results' collectives, which do not say along which axis: gradients and parameters go along all
   /// on which ranks hold the same. Each is counted on the first of its axes.
-  std::string carried_on(const std::string& axis) const {
-    if (axis == "pipeline") return messages();
+  std::string carried_on(MeshOptions::Axis axis) const {
+    if (axis == MeshOptions::Axis::pipeline) return messages();
     std::vector<std::string> carried;
     for (const CollectiveMetrics& it : run_.metrics.collectives) {
-      const std::vector<std::string> along = axes_of(it.name);
+      const std::vector<MeshOptions::Axis> along = axes_of(it.name);
       if (std::ranges::count(along, axis) == 0) continue;
       if (along.front() != axis)
-        carried.push_back(fmt::format("{}, as told of {}", it.name, along.front()));
+        carried.push_back(fmt::format("{}, as told of {}", it.name, name_of(along.front())));
       else
         carried.push_back(
             fmt::format("{} {}{}, {} exposed of {}", it.name, to_text(it.bytes),
@@ -262,25 +264,32 @@ class MeshPicture {
   }
 
   /// Of more than one rank, on which a collective goes or may go.
-  [[nodiscard]] std::vector<std::string> axes_of(const std::string& collective) const {
-    static const std::map<std::string, std::vector<std::string>> kAxes{
-        {"activations", {"tensor"}},
-        {"blocks", {"context"}},
-        {"experts", {"expert"}},
-        {"gradients", {"context", "expert", "data"}},
-        {"parameters", {"context", "expert", "data"}},
-        {"directions", {"tensor", "context", "expert", "data"}}};
-    std::vector<std::string> along;
+  [[nodiscard]] std::vector<MeshOptions::Axis> axes_of(const std::string& collective) const {
+    static const std::map<std::string, std::vector<MeshOptions::Axis>> kAxes{
+        {"activations", {MeshOptions::Axis::tensor}},
+        {"blocks", {MeshOptions::Axis::context}},
+        {"experts", {MeshOptions::Axis::expert}},
+        {"gradients",
+         {MeshOptions::Axis::context, MeshOptions::Axis::expert, MeshOptions::Axis::data}},
+        {"parameters",
+         {MeshOptions::Axis::context, MeshOptions::Axis::expert, MeshOptions::Axis::data}},
+        {"directions",
+         {MeshOptions::Axis::tensor, MeshOptions::Axis::context, MeshOptions::Axis::expert,
+          MeshOptions::Axis::data}}};
+    std::vector<MeshOptions::Axis> along;
     const auto found = kAxes.find(collective);
     if (found == kAxes.end()) return along;
     for (const MeshAxisOfRun& axis : axes_)
-      if (std::ranges::count(found->second, axis.name) > 0) along.emplace_back(axis.name);
+      if (std::ranges::count(found->second, axis.axis) > 0) along.push_back(axis.axis);
     return along;
   }
 
   /// "context, expert and data".
-  static std::string in_words(std::span<const std::string> names) {
-    return fmt::format("{} and {}", fmt::join(names.first(names.size() - 1), ", "), names.back());
+  static std::string in_words(std::span<const MeshOptions::Axis> axes) {
+    std::vector<std::string> names;
+    for (const MeshOptions::Axis axis : axes) names.emplace_back(name_of(axis));
+    return fmt::format("{} and {}", fmt::join(std::span(names).first(names.size() - 1), ", "),
+                       names.back());
   }
 
   /// What the rank sends that sends most to other stages.

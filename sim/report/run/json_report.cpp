@@ -275,35 +275,22 @@ Json sharding_json(const MeshOfRun& mesh) {
 }
 
 Json form_json(const MeshOfRun::Form& form) {
-  const char* name = form.node > 1                       ? "hierarchical"
-                     : form.algorithm == AllReduce::tree ? "tree"
-                                                         : "ring";
-  Json object{{"along", form.along}, {"form", name}};
+  using Algorithm = MeshOptions::Algorithm;
+  const Algorithm algorithm = form.node > 1                       ? Algorithm::hierarchical
+                              : form.algorithm == AllReduce::tree ? Algorithm::tree
+                                                                  : Algorithm::ring;
+  Json object{{"along", name_of(form.along)}, {"form", name_of(algorithm)}};
   if (form.node > 1) {
     object["node"] = form.node;
-    object["on"] = form.level_on;
+    object["on"] = name_of(form.level_on);
   }
   return object;
-}
-
-const char* name_of(MeshOptions::Algorithm algorithm) {
-  switch (algorithm) {
-    case MeshOptions::Algorithm::ring:
-      return "ring";
-    case MeshOptions::Algorithm::tree:
-      return "tree";
-    case MeshOptions::Algorithm::hierarchical:
-      return "hierarchical";
-    case MeshOptions::Algorithm::automatic:
-      return "auto";
-  }
-  return "";
 }
 
 /// How they are divided.
 Json ranks_json(const MeshOfRun& mesh) {
   Json axes = Json::object(), forms = Json::array();
-  for (const MeshOfRun::Axis& axis : mesh.axes) axes[axis.name] = axis.size;
+  for (const MeshOfRun::Axis& axis : mesh.axes) axes[name_of(axis.axis)] = axis.size;
   Json object{
       {"count", mesh.ranks()}, {"axes", std::move(axes)}, {"sharding", sharding_json(mesh)}};
   if (!mesh.taken) return object;

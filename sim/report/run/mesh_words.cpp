@@ -14,13 +14,13 @@ namespace plimsoll {
 namespace {
 
 /// "the context axis and groups of 8 on the data axis": those of more than one rank.
-std::string axes_in_words(const MeshOfRun& mesh, std::initializer_list<const char*> among) {
+std::string axes_in_words(const MeshOfRun& mesh, std::initializer_list<MeshOptions::Axis> among) {
   std::vector<std::string> names;
-  for (const std::string name : among)
-    if (name == "data" && mesh.group)
-      names.push_back(fmt::format("groups of {} on the data axis", *mesh.group));
-    else if (mesh.size(name) > 1)
-      names.push_back(fmt::format("the {} axis", name));
+  for (const MeshOptions::Axis axis : among)
+    if (axis == MeshOptions::Axis::data && mesh.group)
+      names.push_back(fmt::format("groups of {} on the {} axis", *mesh.group, name_of(axis)));
+    else if (mesh.size(axis) > 1)
+      names.push_back(fmt::format("the {} axis", name_of(axis)));
   if (names.size() < 2) return names.empty() ? "" : names.front();
   const std::string last = std::move(names.back());
   names.pop_back();
@@ -30,7 +30,7 @@ std::string axes_in_words(const MeshOfRun& mesh, std::initializer_list<const cha
 std::string axes_text(const MeshOfRun& mesh) {
   std::vector<std::string> parts;
   for (const MeshOfRun::Axis& axis : mesh.axes)
-    if (axis.size > 1) parts.push_back(fmt::format("{} {}", axis.name, axis.size));
+    if (axis.size > 1) parts.push_back(fmt::format("{} {}", name_of(axis.axis), axis.size));
   return fmt::format("{}", fmt::join(parts, " x "));
 }
 
@@ -38,8 +38,9 @@ std::string axes_text(const MeshOfRun& mesh) {
 std::string taken_text(const std::vector<MeshOfRun::Form>& taken) {
   std::vector<std::pair<std::string, std::vector<std::string>>> by_axis;
   for (const MeshOfRun::Form& form : taken) {
-    const std::string axis =
-        form.along == "replica" ? "between groups" : fmt::format("{} axis", form.along);
+    const std::string axis = form.along == MeshAxis::replica
+                                 ? "between groups"
+                                 : fmt::format("{} axis", name_of(form.along));
     auto found = std::ranges::find(by_axis, axis, &decltype(by_axis)::value_type::first);
     if (found == by_axis.end()) found = by_axis.insert(by_axis.end(), {axis, {}});
     found->second.push_back(form_words(form));
@@ -67,21 +68,24 @@ std::string collectives_text(const MeshOfRun& mesh) {
 std::string form_words(const MeshOfRun::Form& form) {
   const char* name = form.algorithm == AllReduce::tree ? "trees" : "rings";
   if (form.node == 1) return name;
-  const std::string axis =
-      form.level_on == "replica" ? "groups" : fmt::format("ranks of the {} axis", form.level_on);
+  const std::string axis = form.level_on == MeshAxis::replica
+                               ? "groups"
+                               : fmt::format("ranks of the {} axis", name_of(form.level_on));
   return fmt::format("{} within nodes of {} {} and between them", name, form.node, axis);
 }
 
 std::string sharding_words(const MeshOfRun& mesh) {
   if (mesh.stage == 0) return "no sharding";
-  std::string text = fmt::format("sharding stage {}: state in {} over {}", mesh.stage,
-                                 counted(static_cast<std::size_t>(mesh.parts), "part"),
-                                 axes_in_words(mesh, {"context", "expert", "data"}));
+  std::string text = fmt::format(
+      "sharding stage {}: state in {} over {}", mesh.stage,
+      counted(static_cast<std::size_t>(mesh.parts), "part"),
+      axes_in_words(
+          mesh, {MeshOptions::Axis::context, MeshOptions::Axis::expert, MeshOptions::Axis::data}));
   if (mesh.parts_of_experts == 1 && mesh.parts > 1)
     text += ", of experts whole";
   else if (mesh.parts_of_experts != mesh.parts)
     text += fmt::format(", of experts in {} over {}", mesh.parts_of_experts,
-                        axes_in_words(mesh, {"context", "data"}));
+                        axes_in_words(mesh, {MeshOptions::Axis::context, MeshOptions::Axis::data}));
   if (mesh.copies > 1) text += fmt::format(", in {} copies", mesh.copies);
   return text;
 }

@@ -6,30 +6,13 @@ namespace plimsoll {
 
 namespace {
 
-/// As Spreading::axes has them.
-const char* name_of(MeshAxis axis) {
-  switch (axis) {
-    case MeshAxis::tensor:
-      return "tensor";
-    case MeshAxis::context:
-      return "context";
-    case MeshAxis::expert:
-      return "expert";
-    case MeshAxis::data:
-      return "data";
-    case MeshAxis::replica:
-      return "replica";
-  }
-  return "";
-}
-
 std::vector<MeshOfRun::Axis> axes_of(const MeshOptions& parallel) {
   std::vector<NamedAxis> axes(std::begin(kNamedAxes), std::end(kNamedAxes));
   // Of axes of one rank any place is right: the keys' own.
   std::ranges::stable_sort(axes, {},
                            [&](const NamedAxis& axis) { return parallel.stride(axis.axis); });
   std::vector<MeshOfRun::Axis> named;
-  for (const NamedAxis& axis : axes) named.push_back({axis.name, parallel.size(axis.axis)});
+  for (const NamedAxis& axis : axes) named.push_back({axis.axis, parallel.size(axis.axis)});
   return named;
 }
 
@@ -66,8 +49,8 @@ std::int64_t MeshOfRun::ranks() const {
   return product;
 }
 
-std::int64_t MeshOfRun::size(const std::string& axis) const {
-  const auto found = std::ranges::find(axes, axis, &Axis::name);
+std::int64_t MeshOfRun::size(MeshOptions::Axis axis) const {
+  const auto found = std::ranges::find(axes, axis, &Axis::axis);
   return found == axes.end() ? 1 : found->size;
 }
 
@@ -90,7 +73,7 @@ MeshOfRun mesh_of_run(const Scenario& scenario, const std::vector<TakenForm>& ta
     const std::int64_t node =
         it.form.node > 1 ? it.form.node : named_node(it.along, mesh, parallel);
     const MeshAxis level = it.form.node > 1 ? kAxes[it.form.axis] : it.along;
-    mesh.taken->push_back({name_of(it.along), it.form.algorithm, name_of(level), node});
+    mesh.taken->push_back({it.along, it.form.algorithm, level, node});
   }
   return mesh;
 }

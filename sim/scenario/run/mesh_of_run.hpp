@@ -13,14 +13,14 @@ namespace plimsoll {
 
 struct MeshOfRun {
   struct Axis {
-    std::string name;
+    MeshOptions::Axis axis = MeshOptions::Axis::tensor;
     std::int64_t size = 1;
   };
   /// Rings or trees, the first axis of levels, and how many neighbours on it are a level of their own (1: none).
   struct Form {
-    std::string along;  ///< the axis of the collective; "replica": between groups
+    MeshAxis along = MeshAxis::data;  ///< the axis of the collective
     AllReduce algorithm = AllReduce::ring;
-    std::string level_on;
+    MeshAxis level_on = MeshAxis::data;
     std::int64_t node = 1;
   };
   std::vector<Axis> axes;  ///< all, in the order in which they are laid on the devices
@@ -34,7 +34,7 @@ struct MeshOfRun {
   std::optional<std::vector<Form>> taken;  ///< by the plan, each once; unknown of one that was read
 
   [[nodiscard]] std::int64_t ranks() const;
-  [[nodiscard]] std::int64_t size(const std::string& axis) const;
+  [[nodiscard]] std::int64_t size(MeshOptions::Axis axis) const;
 };
 
 /// Of a plan that was read. Precondition: the scenario has `parallel`.

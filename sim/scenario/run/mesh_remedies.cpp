@@ -95,7 +95,7 @@ void put_in_order(MeshTrial& trial, MeshOptions::Axis axis) {
       axis == MeshOptions::Axis::pipeline ? parallel.order->end() : parallel.order->begin(), added);
   std::vector<std::string_view> names;
   for (const Located<MeshOptions::Axis>& it : *parallel.order)
-    names.emplace_back(std::ranges::find(kNamedAxes, it.value, &NamedAxis::axis)->name);
+    names.emplace_back(name_of(it.value));
   trial.set(fmt::format("parallel.order=[{}]", fmt::join(names, ", ")));
 }
 

@@ -28,12 +28,13 @@ bool is_of_pipelines(const Node& policy) {
 }
 
 /// What an axis would divide, an ONNX file has in constants.
-[[noreturn]] void refuse_onnx(const Located<std::int64_t>& axis, std::string_view name) {
+[[noreturn]] void refuse_onnx(const Location& where, MeshOptions::Axis axis) {
+  using Axis = MeshOptions::Axis;
   const char* what =
-      name == "tensor"    ? "features and heads, whose numbers its reshapes and slices state"
-      : name == "context" ? "positions, whose number its reshapes and masks state"
-                          : "the experts of a `mixture`, for which ONNX has no operator";
-  refuse(axis.where, fmt::format("an ONNX file cannot be divided: `{}` divides {}", name, what),
+      axis == Axis::tensor    ? "features and heads, whose numbers its reshapes and slices state"
+      : axis == Axis::context ? "positions, whose number its reshapes and masks state"
+                              : "the experts of a `mixture`, for which ONNX has no operator";
+  refuse(where, fmt::format("an ONNX file cannot be divided: `{}` divides {}", name_of(axis), what),
          "`data`, `pipeline` and `sharding` take an ONNX file; a file of `layers` has all axes");
 }
 
@@ -74,9 +75,9 @@ void Ranks::find_mesh() {
     check_group();
     divide_into_groups(*spreading_, *scenario_.parallel, *scenario_.sharding.group);
   }
-  check_layers(scenario_.parallel->tensor, "tensor");
-  check_layers(scenario_.parallel->context, "context");
-  check_layers(scenario_.parallel->expert, "expert");
+  for (const MeshOptions::Axis axis :
+       {MeshOptions::Axis::tensor, MeshOptions::Axis::context, MeshOptions::Axis::expert})
+    check_layers(axis);
   check_from_master();
   check_reshard();
   if (stage > 2) check_fp8("`sharding` in stage 3 leaves no rank whole parameters");
@@ -264,13 +265,16 @@ void Ranks::check_sharding() const {
         "`overlap: true`, or sharding in stage 0 or 1");
 }
 
-void Ranks::check_layers(const std::optional<Located<std::int64_t>>& axis, const char* name) const {
-  if (MeshOptions::size(axis) == 1) return;
-  if (std::holds_alternative<OnnxSpec>(scenario_.workload)) refuse_onnx(*axis, name);
+void Ranks::check_layers(MeshOptions::Axis axis) const {
+  const MeshOptions& parallel = *scenario_.parallel;
+  if (parallel.size(axis) == 1) return;
+  const auto size = std::ranges::find(kNamedAxes, axis, &NamedAxis::axis)->size;
+  const Location& where = (parallel.*size)->where;
+  if (std::holds_alternative<OnnxSpec>(scenario_.workload)) refuse_onnx(where, axis);
   if (!std::holds_alternative<LayersSpec>(scenario_.workload))
-    refuse(axis->where, fmt::format("`{}` divides the layers of a network, and `{}` is no file of "
-                                    "`layers`",
-                                    name, scenario_.workload_name));
+    refuse(where, fmt::format("`{}` divides the layers of a network, and `{}` is no file of "
+                              "`layers`",
+                              name_of(axis), scenario_.workload_name));
 }
 
 void Ranks::check_reshard() const {

@@ -88,7 +88,7 @@ class Ranks {
   void check_sharding() const;
   void check_group() const;
   void check_state() const;
-  void check_layers(const std::optional<Located<std::int64_t>>& axis, const char* name) const;
+  void check_layers(MeshOptions::Axis axis) const;
   [[nodiscard]] Optimizer optimizer() const;
   void check_from_master() const;
   void check_reshard() const;

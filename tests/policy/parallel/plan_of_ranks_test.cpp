@@ -587,3 +587,21 @@ TEST_CASE("meshes that cannot be") {
       "{memory: a}}\n";
   CHECK(because("{data: 2}", shared).find("share a memory") != std::string::npos);
 }
+
+TEST_CASE("axes and forms of collectives have the names that their keys have") {
+  for (const NamedAxis& it : kNamedAxes) {
+    CAPTURE(it.name);
+    CHECK(mesh(fmt::format("{{{}: 2}}", it.name)).size(it.axis) == 2);
+    CHECK(name_of(it.axis) == std::string(it.name));
+    if (it.along) CHECK(name_of(*it.along) == std::string(it.name));
+  }
+  CHECK(name_of(MeshAxis::replica) == std::string("replica"));
+  for (const NamedAlgorithm& it : kNamedAlgorithms) {
+    CAPTURE(it.name);
+    const bool has_nodes = it.algorithm == MeshOptions::Algorithm::hierarchical;
+    const MeshOptions read =
+        mesh(fmt::format("{{data: 4, collectives: {}{}}}", it.name, has_nodes ? ", node: 2" : ""));
+    CHECK(read.collectives == it.algorithm);
+    CHECK(name_of(it.algorithm) == std::string(it.name));
+  }
+}
