@@ -84,6 +84,20 @@ void fit_to_data(MeshTrial& trial) {
   }
 }
 
+/// In stage 3 there are no buckets, and no assignment takes a key away.
+void set_stage(MeshTrial& trial, std::int64_t stage) {
+  ShardingOptions& sharding = trial.scenario.sharding;
+  sharding.stage = stage;
+  if (stage < 3 || !sharding.bucket) return trial.set(fmt::format("sharding.stage={}", stage));
+  sharding.bucket.reset();
+  std::string rest;
+  if (sharding.group) rest += fmt::format(", group: {}", sharding.group->value);
+  if (!sharding.overlap) rest += ", overlap: false";
+  if (trial.scenario.state) rest += fmt::format(", prefetch: {}", sharding.prefetch);
+  if (sharding.from_master) rest += fmt::format(", from_master: {}", sharding.from_master->value);
+  trial.set(fmt::format("sharding={{stage: {}{}}}", stage, rest));
+}
+
 /// An `order` that leaves the axis out has it innermost, as by default.
 void put_in_order(MeshTrial& trial, MeshOptions::Axis axis) {
   MeshOptions& parallel = *trial.scenario.parallel;
@@ -191,8 +205,7 @@ class MeshSearch {
     for (std::int64_t stage = std::max(first, scenario_.sharding.stage + 1); stage <= last;
          ++stage) {
       MeshTrial trial = as_it_is();
-      trial.scenario.sharding.stage = stage;
-      trial.set(fmt::format("sharding.stage={}", stage));
+      set_stage(trial, stage);
       if (attempt(trial) == Outcome::runs) return true;
     }
     return false;

@@ -125,6 +125,20 @@ TEST_CASE("what divides a mesh otherwise is tried where a run is out of memory")
   CHECK(failed > 0);
 }
 
+TEST_CASE("stage 3 is told without buckets, which it has none of") {
+  int stages = 0;
+  for (const char* capacity : {"12 MB", "14 MB", "16 MB", "20 MB"})
+    for (const char* sharding : {"stage: 1, bucket: 1 MB", "stage: 2, bucket: 1 MB, group: 2"}) {
+      const Setup base{.sharding = sharding, .capacity = capacity, .policy = "remat/blocks"};
+      const RunResult result = run_of(base);
+      if (result.metrics.status != RunStatus::oom) continue;
+      const MeshRemedies found = mesh_remedies_of(scenario_of(base), result);
+      check_what_is_told(base, found);
+      stages += is_told(found, "sharding={stage: 3") ? 1 : 0;
+    }
+  CHECK(stages > 0);
+}
+
 TEST_CASE("one copy of the state is tried where groups have one each") {
   const Setup base{.sharding = "stage: 3, group: 2", .capacity = "20 MB", .policy = "remat/blocks"};
   const RunResult result = run_of(base);
