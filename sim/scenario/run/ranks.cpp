@@ -205,8 +205,7 @@ void Ranks::check_state() const {
            "without `on` the processor that computes updates, too; or `optimizer: adamw`");
   const std::int64_t stage = scenario_.sharding.stage;
   const std::int64_t alike = size(&MeshOptions::context) * samples();
-  if (state.optimizer &&
-      scenario_.workload_options.optimizer.value_or(Optimizer::none) == Optimizer::none)
+  if (state.optimizer && optimizer() == Optimizer::none)
     refuse(state.optimizer->where, "there is no state of an optimizer: the workload names none",
            "expected `optimizer: adam` or another in `workload`");
   if (alike > 1 && stage < 2 && (away_->gradients || away_->updates))

@@ -561,6 +561,21 @@ TEST_CASE("state that cannot live so is refused") {
             "a schedule that updates parameters on the way has their state with them");
 }
 
+TEST_CASE("state of an optimizer that the network's file names goes, too") {
+  Offloaded it{.state = "{optimizer: {memory: dram}}", .options = "dtype: bf16"};
+  const std::string network = blocks_of(it.blocks);
+  it.network = "optimizer: adam\n" + network;
+  const Scenario in_file = scenario_of(it);
+  it.network = network;
+  it.options += ", optimizer: adam";
+  const Scenario in_scenario = scenario_of(it);
+  const RunResult of_file = run_policy(in_file, in_file.policies.front());
+  const RunResult of_scenario = run_policy(in_scenario, in_scenario.policies.front());
+  REQUIRE(of_scenario.metrics.status == RunStatus::ok);
+  CHECK(of_file.metrics.makespan == of_scenario.metrics.makespan);
+  CHECK(peak_of(of_file, "dram") == peak_of(of_scenario, "dram"));
+}
+
 TEST_CASE("a host's memory that is too small is told with what would do") {
   const Offloaded it{.state = kZeroOffload, .dram = "100 kB"};
   const Scenario scenario = scenario_of(it);
