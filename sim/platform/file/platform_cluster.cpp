@@ -209,8 +209,8 @@ std::string Copier::joined_memory(const LinkSpec& link) {
   }
   std::set<std::string> memories;
   for (const auto& [name, processor] : spec_.processors) {
-    if (processor && made(processor->memory.value) == Made::per_copy)
-      memories.insert(processor->memory.value);
+    if (!processor) return {};  // its error is told
+    if (made(processor->memory.value) == Made::per_copy) memories.insert(processor->memory.value);
   }
   if (memories.size() == 1) return *memories.begin();
   diagnostics_.error(link.where, "the cluster's link needs `joins`: which memory of each copy");

@@ -143,7 +143,9 @@ Format<MeshOptions> parallel_format() {
           "devices; default [tensor, context, expert, data, "
           "pipeline]")
       .optional("devices", &P::devices, list_of(located(name()), 1, 65'536),
-                "the processors, in the order of the axes; default: all of the platform")
+                "the processors, in the order of the axes, where `gpu` means all of gpu0, gpu1, "
+                "..; default: "
+                "all of the platform")
       .optional(
           "collectives", &P::collectives, algorithm_name(),
           "`ring`; `tree`: recursive halving and doubling, of 2, 4, 8, .. ranks; "

@@ -1,3 +1,4 @@
+#include "base/dense_id.hpp"
 #include "base/divisors.hpp"
 #include "base/names_hint.hpp"
 #include "base/quantity_text.hpp"
@@ -6,11 +7,13 @@
 #include "policy/claims/claims.hpp"
 #include "policy/interface/entry.hpp"
 #include "policy/parallel/mesh_options.hpp"
+#include "policy/parallel/named_copies.hpp"
 #include "policy/parallel/rank_symmetry.hpp"
 #include "policy/pipeline/schedule/replica_symmetry.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <stdexcept>
 #include <utility>
 
@@ -29,6 +32,33 @@ std::string product_text(const MeshOptions& parallel) {
   return text.empty() ? "no axis is named" : fmt::format("{} = {}", text, parallel.product());
 }
 
+std::vector<ProcessorId> processors_named(const Platform& platform,
+                                          const Located<std::string>& name) {
+  auto found = copies_named<ProcessorId>(platform.processors, name.value);
+  if (!found.empty()) return found;
+  std::vector<std::string> known;
+  for (const Processor& processor : platform.processors) known.push_back(processor.name);
+  refuse(name.where, fmt::format("platform `{}` has no processor `{}`", platform.name, name.value),
+         hint_of_names(name.value, known));
+}
+
+/// "gpu", where the platform has so many of gpu0, gpu1, ..; or "".
+std::string name_of_copies(const Platform& platform, std::int64_t count) {
+  std::map<std::string_view, std::int64_t> copies;
+  for (const Processor& processor : platform.processors) ++copies[without_number(processor.name)];
+  for (const auto& [name, its] : copies)
+    if (its == count && platform.processors.size() > copies.size()) return std::string(name);
+  return "";
+}
+
+std::string hint_of_count(const Platform& platform, const MeshOptions& parallel, std::int64_t ranks,
+                          std::int64_t there) {
+  if (ranks > there || parallel.devices) return "expected sizes whose product is that number";
+  const std::string name = name_of_copies(platform, ranks);
+  if (name.empty()) return "`devices` may name those that are used";
+  return fmt::format("`devices: [{}]` names {} of them", name, ranks);
+}
+
 void check_count(const Platform& platform, const MeshOptions& parallel, std::size_t devices) {
   const std::int64_t ranks = parallel.product();
   const auto there = static_cast<std::int64_t>(devices);
@@ -39,8 +69,7 @@ void check_count(const Platform& platform, const MeshOptions& parallel, std::siz
   refuse(parallel.where,
          fmt::format("the mesh has {} rank{} ({}), and {} processor{}", ranks,
                      ranks == 1 ? "" : "s", product_text(parallel), found, devices == 1 ? "" : "s"),
-         ranks < there && !parallel.devices ? "`devices` may name those that are used"
-                                            : "expected sizes whose product is that number");
+         hint_of_count(platform, parallel, ranks, there));
 }
 
 void check_memories(const Platform& platform, const MeshOptions& parallel,
@@ -204,18 +233,14 @@ std::vector<ProcessorId> mesh_devices(const Platform& platform, const MeshOption
       if (std::ranges::count(others, ProcessorId{p}) == 0) devices.push_back(ProcessorId{p});
     return devices;
   }
-  std::vector<std::string> known;
-  for (const Processor& processor : platform.processors) known.push_back(processor.name);
-  for (const Located<std::string>& named : *parallel.devices) {
-    const auto found = platform.find_processor(named.value);
-    if (!found)
-      refuse(named.where,
-             fmt::format("platform `{}` has no processor `{}`", platform.name, named.value),
-             hint_of_names(named.value, known));
-    if (std::ranges::count(devices, *found) > 0)
-      refuse(named.where, fmt::format("`{}` is named twice", named.value));
-    devices.push_back(*found);
-  }
+  std::vector<bool> is_named(platform.processors.size());
+  for (const Located<std::string>& named : *parallel.devices)
+    for (const ProcessorId device : processors_named(platform, named)) {
+      if (is_named[index(device)])
+        refuse(named.where, fmt::format("`{}` is named twice", platform[device].name));
+      is_named[index(device)] = true;
+      devices.push_back(device);
+    }
   return devices;
 }
 

@@ -2,9 +2,9 @@
 
 #include "base/names_hint.hpp"
 #include "policy/interface/entry.hpp"
+#include "policy/parallel/named_copies.hpp"
 
 #include <algorithm>
-#include <string_view>
 #include <tuple>
 #include <utility>
 
@@ -14,28 +14,10 @@ namespace plimsoll {
 
 namespace {
 
-/// Whether `name` is `asked`, or a numbered copy of it.
-bool is_copy(std::string_view name, std::string_view asked) {
-  if (!name.starts_with(asked)) return false;
-  const std::string_view number = name.substr(asked.size());
-  return std::ranges::all_of(number, [](char c) { return c >= '0' && c <= '9'; });
-}
-
-/// Those that a name may mean: the one that has it, or else its copies.
-template <class Id, class Part>
-std::vector<Id> meant(const std::vector<Part>& parts, const std::string& asked) {
-  std::vector<Id> all;
-  for (std::uint32_t i = 0; i < parts.size(); ++i) {
-    if (parts[i].name == asked) return {Id{i}};
-    if (is_copy(parts[i].name, asked)) all.push_back(Id{i});
-  }
-  return all;
-}
-
 template <class Part>
 void check_name(const std::optional<Located<std::string>>& named, const std::vector<Part>& parts,
                 const char* kind, const Platform& platform, Diagnostics& diagnostics) {
-  if (!named || !meant<std::uint32_t>(parts, named->value).empty()) return;
+  if (!named || !copies_named<std::uint32_t>(parts, named->value).empty()) return;
   std::vector<std::string> names;
   for (const Part& part : parts) names.push_back(part.name);
   diagnostics.error(named->where,
@@ -46,7 +28,7 @@ void check_name(const std::optional<Located<std::string>>& named, const std::vec
 void check_holds(const std::optional<Located<std::string>>& named, const Platform& platform,
                  Diagnostics& diagnostics) {
   if (!named) return;
-  for (const auto id : meant<MemoryId>(platform.memories, named->value))
+  for (const auto id : copies_named<MemoryId>(platform.memories, named->value))
     if (platform[id].is_switch) {
       diagnostics.error(named->where,
                         fmt::format("`{}` is a switch, which holds no state", platform[id].name),
@@ -90,7 +72,7 @@ class HomesOfRank {
   }
 
   [[nodiscard]] MemoryId nearest(const Located<std::string>& named) const {
-    const auto all = meant<MemoryId>(platform_.memories, named.value);
+    const auto all = copies_named<MemoryId>(platform_.memories, named.value);
     return *std::ranges::min_element(all, {}, [&](MemoryId id) { return hops(id); });
   }
 
@@ -197,7 +179,7 @@ void check_state(const StateOptions& state, const Platform& platform, Diagnostic
 
 std::vector<ProcessorId> updaters_of(const StateOptions& state, const Platform& platform) {
   if (!state.optimizer || !state.optimizer->on) return {};
-  return meant<ProcessorId>(platform.processors, state.optimizer->on->value);
+  return copies_named<ProcessorId>(platform.processors, state.optimizer->on->value);
 }
 
 RankHomes homes_of(const StateOptions& state, const Platform& platform, const Topology& topology,

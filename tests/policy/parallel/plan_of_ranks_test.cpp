@@ -550,6 +550,28 @@ TEST_CASE("all-to-all: every part arrives where it belongs") {
     }
 }
 
+TEST_CASE("a name of devices means its numbered copies") {
+  const Platform platform = test::platform_of(
+      "platform: p\nmemories: {hbm: {capacity: unlimited}, dram: {capacity: unlimited}}\n"
+      "processors: {gpu: {memory: hbm}, cpu: {memory: dram}}\n"
+      "cluster: {count: 3, shared: [dram], topology: mesh, link: {name: l, bandwidth: 1 B/s}}\n");
+  MeshOptions parallel;
+  const auto named = [&](const std::vector<std::string>& names) {
+    parallel.devices.emplace();
+    for (const std::string& name : names) parallel.devices->push_back({name, {}});
+    std::string all;
+    for (const ProcessorId device : mesh_devices(platform, parallel))
+      all += platform[device].name + ' ';
+    return all;
+  };
+  CHECK(named({"gpu"}) == "gpu0 gpu1 gpu2 ");
+  CHECK(named({"gpu2", "cpu", "gpu0"}) == "gpu2 cpu gpu0 ");
+  parallel = {};
+  parallel.data = {3, {}};
+  CHECK_THROWS_WITH(mesh_of(platform, parallel),
+                    Catch::Matchers::Contains("`devices: [gpu]` names 3 of them"));
+}
+
 TEST_CASE("meshes that cannot be") {
   const std::string chain = chain_of(std::vector<Stage>(2));
   const std::string pair = cluster(2, "chain", link_of_2_bytes_a_second());
@@ -564,6 +586,8 @@ TEST_CASE("meshes that cannot be") {
   CHECK(because("{data: 2, devices: [gpu0, gpu7]}", pair).find("no processor `gpu7`") !=
         std::string::npos);
   CHECK(because("{data: 2, devices: [gpu0, gpu0]}", pair).find("named twice") != std::string::npos);
+  CHECK(because("{data: 2, devices: [gpu1, gpu]}", pair).find("`gpu1` is named twice") !=
+        std::string::npos);
   CHECK(because("{}", pair)
             .find("the mesh has 1 rank (no axis is named), and platform `c` has 2 "
                   "processors") != std::string::npos);
