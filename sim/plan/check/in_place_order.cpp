@@ -3,6 +3,7 @@
 #include "plan/core/changes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <numeric>
 #include <ranges>
@@ -179,17 +180,38 @@ class OpenDemands {
       : plan_(plan), changes_(changes), readers_(readers), precedence_(precedence) {}
 
   std::vector<Demand> run() {
-    for (std::size_t c = 0; c < changes_.size();) {
-      const BufferId buffer = changes_[c].first;
-      for (; c < changes_.size() && changes_[c].first == buffer; ++c) {
-      }
+    for (auto begin = changes_.begin(); begin != changes_.end();) {
+      const BufferId buffer = begin->first;
+      const auto end =
+          std::find_if(begin, changes_.end(), [&](const auto& it) { return it.first != buffer; });
+      gather(buffer, {begin, end});
       look_at(buffer);
+      begin = end;
     }
     return std::move(demands_);
   }
 
  private:
-  bool is_reduction(StepId step) const { return plan_[step].kind == StepKind::reduce; }
+  struct User {
+    StepId step{};
+    bool changes = false;  ///< the buffer
+    bool reduces = false;
+
+    bool operator==(const User&) const = default;
+  };
+
+  void gather(BufferId buffer, std::ranges::subrange<Changes::const_iterator> changes) {
+    gather_users(buffer, readers_, precedence_, steps_);
+    users_.clear();
+    for (const StepId step : steps_)
+      users_.push_back({step, std::ranges::binary_search(changes, std::pair{buffer, step}),
+                        plan_[step].kind == StepKind::reduce});
+    reductions_before_.swap(reductions_);
+    reductions_.clear();
+    for (const User& user : users_)
+      if (user.reduces) reductions_.push_back(user);
+    is_like_before_ = reductions_ == reductions_before_;
+  }
 
   /// The parts that it changes: of several rounds all.
   Reduction changed_by(StepId reduction) const {
@@ -198,23 +220,21 @@ class OpenDemands {
   }
 
   void look_at(BufferId buffer) {
-    gather_users(buffer, readers_, precedence_, users_);
-    if (std::ranges::none_of(users_, [&](StepId s) { return is_reduction(s); }))
-      return follow(buffer, users_, false);
-    std::vector<StepId> others;
+    if (reductions_.empty()) return follow(buffer, users_, false);
+    std::vector<User> others;
     std::ranges::copy_if(users_, std::back_inserter(others),
-                         [&](StepId s) { return !is_reduction(s); });
-    keep_edges(buffer);
+                         [](const User& it) { return !it.reduces; });
+    keep_edges();
     const auto parts = parts_of_users();
     if (parts <= 1) {
       follow(buffer, others, false);
       return follow(buffer, users_, true);
     }
-    std::vector<std::vector<StepId>> by_part(parts);
-    for (const StepId user : users_) {
+    std::vector<std::vector<User>> by_part(parts);
+    for (const User& user : users_) {
       std::uint32_t first = 0, end = parts;
-      if (is_reduction(user)) {
-        const Reduction it = changed_by(user);
+      if (user.reduces) {
+        const Reduction it = changed_by(user.step);
         first = it.first * (parts / it.of);
         end = (it.first + it.count) * (parts / it.of);
       }
@@ -227,21 +247,17 @@ class OpenDemands {
   /// Of every run of users between reductions, only what these can meet: the reads before its first
   /// change and after its last one, of each stream the first and the last of them, and the two changes.
   /// What lies between is in order with those of its own run.
-  void keep_edges(BufferId buffer) {
-    std::vector<StepId> kept;
-    const auto changes = [&](StepId s) {
-      return std::ranges::binary_search(changes_, std::pair{buffer, s});
-    };
-    const auto reduces = [&](StepId s) { return is_reduction(s); };
+  void keep_edges() {
+    std::vector<User> kept;
     for (auto begin = users_.begin(); begin != users_.end();) {
-      if (is_reduction(*begin)) {
+      if (begin->reduces) {
         kept.push_back(*begin++);
         continue;
       }
-      const auto end = std::find_if(begin, users_.end(), reduces);
-      const auto first = std::find_if(begin, end, changes);
+      const auto end = std::find_if(begin, users_.end(), [](const User& it) { return it.reduces; });
+      const auto first = std::find_if(begin, end, [](const User& it) { return it.changes; });
       auto last = end;
-      while (last != first && !changes(*(last - 1))) --last;
+      while (last != first && !(last - 1)->changes) --last;
       keep_ends_of_streams({begin, first}, kept);
       if (first != end) kept.push_back(*first);
       if (last != first && last - 1 != first) kept.push_back(*(last - 1));
@@ -251,66 +267,62 @@ class OpenDemands {
     users_ = std::move(kept);
   }
 
-  void keep_ends_of_streams(std::span<const StepId> reads, std::vector<StepId>& kept) {
+  void keep_ends_of_streams(std::span<const User> reads, std::vector<User>& kept) {
     latest_.clear();
     streams_.clear();
-    for (const StepId step : reads) {
-      const LaneId lane = plan_[step].lane;
+    for (const User& read : reads) {
+      const LaneId lane = plan_[read.step].lane;
       const bool on_stream = plan_[lane].kind == Lane::Kind::stream;
       const auto found = on_stream ? std::ranges::find(streams_, lane) : streams_.end();
       if (found == streams_.end()) {
-        kept.push_back(step);
+        kept.push_back(read);
         if (on_stream) streams_.push_back(lane), latest_.push_back(kNoStep);
       } else {
-        latest_[static_cast<std::size_t>(found - streams_.begin())] = step;
+        latest_[static_cast<std::size_t>(found - streams_.begin())] = read.step;
       }
     }
-    std::erase(latest_, kNoStep);
-    kept.insert(kept.end(), latest_.begin(), latest_.end());
+    for (const StepId step : latest_)
+      if (step != kNoStep) kept.push_back({step, false, false});
   }
 
   /// In how many parts the reductions among the users divide the buffer, so that each of theirs is
   /// some whole ones; 1 where these would be too many.
   std::uint32_t parts_of_users() {
     std::uint64_t parts = 1;
-    std::size_t reductions = 0;
-    for (const StepId user : users_) {
-      if (!is_reduction(user)) continue;
-      parts = std::lcm(parts, std::uint64_t{changed_by(user).of});
+    for (const User& reduction : reductions_) {
+      parts = std::lcm(parts, std::uint64_t{changed_by(reduction.step).of});
       if (parts > looks_left_) return 1;
-      ++reductions;
     }
-    std::size_t looks = parts * (users_.size() - reductions + 1);
-    for (const StepId user : users_)
-      if (is_reduction(user)) {
-        const Reduction it = changed_by(user);
-        looks += parts / it.of * it.count;
-      }
+    std::size_t looks = parts * (users_.size() - reductions_.size() + 1);
+    for (const User& reduction : reductions_) {
+      const Reduction it = changed_by(reduction.step);
+      looks += parts / it.of * it.count;
+    }
     if (looks > looks_left_) return 1;
     looks_left_ -= looks;
     return static_cast<std::uint32_t>(parts);
   }
 
   /// Demands of the users of a buffer, or of one part of it; there between two of which at least
-  /// one is a reduction.
-  void follow(BufferId buffer, const std::vector<StepId>& users, bool of_part) {
+  /// one is a reduction. What reductions demand of each other, they do for all buffers that they reduce.
+  void follow(BufferId buffer, const std::vector<User>& users, bool of_part) {
     reads_since_.clear();
-    StepId last_change = kNoStep;
-    const auto demand = [&](StepId first, StepId second, bool second_changes) {
-      if (of_part && !is_reduction(first) && !is_reduction(second)) return;
-      if (!precedence_.is_plain(first, second))
-        demands_.push_back({first, second, buffer, first == last_change, second_changes});
+    const User* last_change = nullptr;
+    const auto demand = [&](const User& first, const User& second) {
+      if (of_part && !first.reduces && !second.reduces) return;
+      if (is_like_before_ && first.reduces && second.reduces) return;
+      if (!precedence_.is_plain(first.step, second.step))
+        demands_.push_back({first.step, second.step, buffer, first.changes, second.changes});
     };
-    for (const StepId user : users) {
-      const bool change = std::ranges::binary_search(changes_, std::pair{buffer, user});
-      if (last_change != kNoStep) demand(last_change, user, change);
-      if (!change) {
-        reads_since_.push_back(user);
+    for (const User& user : users) {
+      if (last_change != nullptr) demand(*last_change, user);
+      if (!user.changes) {
+        reads_since_.push_back(&user);
         continue;
       }
-      for (const StepId reader : reads_since_) demand(reader, user, true);
+      for (const User* reader : reads_since_) demand(*reader, user);
       reads_since_.clear();
-      last_change = user;
+      last_change = &user;
     }
   }
 
@@ -320,9 +332,21 @@ class OpenDemands {
   const Precedence& precedence_;
   std::size_t looks_left_ = most_looks(plan_);
   std::vector<Demand> demands_;
-  std::vector<StepId> users_, reads_since_, latest_;
+  std::vector<User> users_;                           ///< of the buffer that is looked at
+  std::vector<User> reductions_, reductions_before_;  ///< of it, and of the one before
+  bool is_like_before_ = false;                       ///< these are the same
+  std::vector<const User*> reads_since_;
+  std::vector<StepId> steps_, latest_;
   std::vector<LaneId> streams_;
 };
+
+/// Leaves one of those that ask the same of the same two steps, as of rounds that reduce many gradients together.
+void drop_repeated(std::vector<Demand>& demands) {
+  const auto pair = [](const Demand& it) { return std::pair(it.first, it.second); };
+  std::ranges::stable_sort(demands, {}, pair);
+  const auto rest = std::ranges::unique(demands, {}, pair);
+  demands.erase(rest.begin(), rest.end());
+}
 
 /// Takes out the demands that a condition of the second step itself meets, however many it has.
 void drop_direct(std::vector<Demand>& demands, const Plan& plan, const Precedence& precedence) {
@@ -473,55 +497,71 @@ class DemandsAlongBuffers {
   std::vector<std::uint64_t> ended_;  ///< by step
 };
 
-/// Answers up to kTargets demands at a time: walks the steps in order and notes for each, in a
-/// mask, which of the targets have ended before it starts.
+/// Answers the demands whose first steps are in a few chains at a time: walks the steps in order and notes
+/// for each how much of every chain has ended before it starts.
 class Search {
  public:
   Search(const Plan& plan, const Precedence& precedence)
-      : precedence_(precedence), ended_(plan.steps.size()), bit_(plan.steps.size()) {}
+      : precedence_(precedence), slot_(plan.steps.size(), kNoSlot) {}
 
   /// Whether there has been more walking than a plan may ask for.
   [[nodiscard]] bool is_over() const { return walked_ > kMostWalked; }
 
-  /// Takes those that do not hold out of the front of `demands`, and the front off.
+  /// Takes those that do not hold out of the front of `demands`, and the front off. Precondition: those of a
+  /// chain stand together.
   void answer(std::span<const Demand>& demands, std::vector<Demand>& broken) {
-    std::vector<StepId> targets;
+    std::vector<StepId> chains;
     std::size_t taken = 0;
-    std::uint32_t last = 0;
+    std::uint32_t from = kUnplaced, last = 0;
     for (; taken < demands.size(); ++taken) {
       const Demand& it = demands[taken];
-      if (bit_[index(it.first)] == 0) {
-        if (targets.size() == kTargets) break;
-        bit_[index(it.first)] = std::uint64_t{1} << targets.size();
-        targets.push_back(it.first);
+      const StepId chain = precedence_.chain(it.first);
+      if (slot_[index(chain)] == kNoSlot) {
+        if (chains.size() == kChains) break;
+        slot_[index(chain)] = static_cast<std::uint8_t>(chains.size());
+        chains.push_back(chain);
       }
+      from = std::min(from, precedence_.place(it.first));
       last = std::max(last, precedence_.place(it.second));
     }
-    walk(precedence_.place(demands.front().first), last);
-    for (const Demand& it : demands.first(taken))
-      if ((ended_[index(it.second)] & bit_[index(it.first)]) == 0) broken.push_back(it);
-    for (const StepId target : targets) bit_[index(target)] = 0;
+    walk(from, last);
+    for (const Demand& it : demands.first(taken)) {
+      const Ends& ends = ends_[precedence_.place(it.second) - from];
+      if (ends[slot_[index(precedence_.chain(it.first))]] <= index(it.first)) broken.push_back(it);
+    }
+    for (const StepId chain : chains) slot_[index(chain)] = kNoSlot;
     demands = demands.subspan(taken);
   }
 
  private:
-  /// Nothing before `from` in the order comes after a target.
+  static constexpr std::size_t kChains = 16;
+  static constexpr std::uint8_t kNoSlot = 0xFF;
+  /// By chain: behind the last of its steps that has surely ended; 0 where none has.
+  using Ends = std::array<std::uint32_t, kChains>;
+
+  /// Nothing before `from` in the order comes after the first step of a demand.
   void walk(std::uint32_t from, std::uint32_t last) {
+    ends_.resize(std::max<std::size_t>(ends_.size(), last - from + std::size_t{1}));
     for (std::uint32_t place = from; place <= last; ++place) {
-      const StepId step = precedence_.order()[place];
-      std::uint64_t mask = 0;
-      const auto before = precedence_.before(step);
+      Ends ends{};
+      const auto before = precedence_.before(precedence_.order()[place]);
       walked_ += before.size() + 1;
       for (const Before& it : before) {
-        if (precedence_.place(it.step) < from) continue;
-        mask |= ended_[index(it.step)] | (it.ended ? bit_[index(it.step)] : 0);
+        const std::uint32_t at = precedence_.place(it.step);
+        if (at < from) continue;
+        const Ends& its = ends_[at - from];
+        for (std::size_t c = 0; c < kChains; ++c) ends[c] = std::max(ends[c], its[c]);
+        const std::uint8_t slot = slot_[index(precedence_.chain(it.step))];
+        if (it.ended && slot != kNoSlot)
+          ends[slot] = std::max(ends[slot], static_cast<std::uint32_t>(it.step) + 1);
       }
-      ended_[index(step)] = mask;
+      ends_[place - from] = ends;
     }
   }
 
   const Precedence& precedence_;
-  std::vector<std::uint64_t> ended_, bit_;  ///< by step
+  std::vector<std::uint8_t> slot_;  ///< by the first step of a chain
+  std::vector<Ends> ends_;          ///< by place, from the first that is walked on
   std::size_t walked_ = 0;
 };
 
@@ -534,10 +574,13 @@ std::vector<Unordered> unordered_changes(const Plan& plan, const Readers& reader
   if (changes.empty()) return {};
   const Precedence precedence(plan, readers);
   std::vector<Demand> demands = OpenDemands(plan, changes, readers, precedence).run();
+  drop_repeated(demands);
   drop_direct(demands, plan, precedence);
   NearDemands(plan, precedence).drop(demands);
   DemandsAlongBuffers(plan, readers, precedence).drop(demands);
-  std::ranges::stable_sort(demands, {}, [&](const Demand& d) { return precedence.place(d.first); });
+  std::ranges::stable_sort(demands, {}, [&](const Demand& d) {
+    return std::pair(precedence.place(precedence.chain(d.first)), precedence.place(d.first));
+  });
 
   std::vector<Demand> broken;
   std::span<const Demand> left = demands;

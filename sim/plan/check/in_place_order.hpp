@@ -21,7 +21,8 @@
 
 namespace plimsoll {
 
-/// Two users of a buffer of which at least one changes it, and which may run at the same time.
+/// Two users of a buffer of which at least one changes it, and which may run at the same time: of several
+/// buffers that both use so, the first.
 struct Unordered {
   BufferId buffer{};
   StepId first{}, second{};  ///< in issue order
@@ -30,11 +31,12 @@ struct Unordered {
   bool is_far = false;
 };
 
-/// The first `most` of them. Steps in or behind a circle of waits never start and are not looked
+/// At most `most` of them. Steps in or behind a circle of waits never start and are not looked
 /// at. Precondition: the plan is good but for this. O(n log n) of the steps, reads and dependencies
 /// where the order is plain (one stream, a direct dependency, or a few steps between), or found along the
-/// users of the buffer, in O(users) for every 64 of them; else a walk through the steps
-/// between, for every 64 steps that others have to come after, and some seconds of walks in all.
+/// users of the buffer, in O(users) for every 64 of them; else a walk through the steps between, for every
+/// 16 chains of steps that others have to come after, and some seconds of walks in all: the rounds of a ring
+/// of n ranks are n chains.
 [[nodiscard]] std::vector<Unordered> unordered_changes(const Plan& plan, const Readers& readers,
                                                        const Workload& workload,
                                                        const Platform& platform, std::size_t most);

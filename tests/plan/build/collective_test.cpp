@@ -272,7 +272,7 @@ TEST_CASE("what is wrong with reductions and mirrors is said") {
   CHECK(std::ranges::count(
             found,
             "steps 14 and 15: part 3 of 3 of 2 gradients from hbm2 added in hbm0 changes "
-            "`s1.parameters.gradient` in `hbm0`, part 3 of 3 of 2 gradients from hbm0 added in "
+            "`s2.parameters.gradient` in `hbm0`, part 3 of 3 of 2 gradients from hbm0 added in "
             "hbm1 reads it, and nothing orders the two; expected one of them after the end of the "
             "other") == 1);
   CHECK(problems(good, [&](Plan& plan) { --second(plan).reads.end; }) ==
