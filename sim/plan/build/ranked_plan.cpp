@@ -10,8 +10,6 @@ namespace plimsoll {
 
 namespace {
 
-constexpr std::size_t kMostSpreadSteps = 20'000'000;
-
 [[noreturn]] void refuse_size() {
   throw std::invalid_argument("the plan of all ranks would have more than 2e7 steps");
 }

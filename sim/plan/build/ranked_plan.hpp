@@ -7,6 +7,7 @@
 #include "plan/build/spreading.hpp"
 #include "plan/core/plan.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <span>
@@ -15,6 +16,9 @@
 #include <vector>
 
 namespace plimsoll {
+
+/// Of a plan of all ranks.
+inline constexpr std::size_t kMostSpreadSteps = 20'000'000;
 
 /// A way between ranks that steps of the plan take: from a processor of the first rank, as a place in
 /// Spreading::likes, to one of another rank, or of its own.

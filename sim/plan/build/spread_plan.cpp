@@ -144,4 +144,11 @@ SpreadPlan spread(const Plan& plan, const Workload& workload, const Platform& pl
   return Spreader(plan, workload, platform, spreading, plays_one).run();
 }
 
+std::uint64_t steps_of_all(const Plan& once, std::uint32_t ranks) {
+  std::uint64_t steps = 0;
+  for (const Step& step : once.steps)
+    steps += step.kind == StepKind::reduce ? once.reductions[step.reduction].rounds : 1;
+  return steps * ranks;
+}
+
 }  // namespace plimsoll

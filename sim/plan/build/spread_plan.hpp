@@ -30,6 +30,8 @@
 
 #include "plan/build/ranked_plan.hpp"
 
+#include <cstdint>
+
 namespace plimsoll {
 
 /// The plan, for all ranks or for one that stands for all: then the precondition is that the ranks
@@ -39,5 +41,8 @@ namespace plimsoll {
 [[nodiscard]] SpreadPlan spread(const Plan& plan, const Workload& workload,
                                 const Platform& platform, const Spreading& spreading,
                                 bool plays_one);
+
+/// Steps of the plan of so many ranks, of which `once` is for one. O(steps of `once`).
+[[nodiscard]] std::uint64_t steps_of_all(const Plan& once, std::uint32_t ranks);
 
 }  // namespace plimsoll

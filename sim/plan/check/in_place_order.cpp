@@ -18,6 +18,8 @@ constexpr std::uint32_t kUnplaced = 0xFFFFFFFF;
 constexpr std::size_t kPlain = 8;
 /// Conditions that are walked along in one plan; some seconds.
 constexpr std::size_t kMostWalked = std::size_t{1} << 30;
+/// Parts that are common to all reductions of a buffer.
+constexpr std::uint64_t kMostCommonParts = std::uint64_t{1} << 40;
 constexpr std::size_t kTargets = 64;  ///< bits of a mask
 /// Conditions that are looked at for a demand that a few steps may meet.
 constexpr std::size_t kNear = 64;
@@ -225,23 +227,21 @@ class OpenDemands {
     std::ranges::copy_if(users_, std::back_inserter(others),
                          [](const User& it) { return !it.reduces; });
     keep_edges();
-    const auto parts = parts_of_users();
-    if (parts <= 1) {
-      follow(buffer, others, false);
-      return follow(buffer, users_, true);
-    }
-    std::vector<std::vector<User>> by_part(parts);
+    follow(buffer, others, false);
+    if (!divide()) return follow(buffer, users_, true);
+    const std::size_t pieces = ends_.size() - 1;
+    by_piece_.resize(std::max(by_piece_.size(), pieces));
+    for (std::size_t p = 0; p < pieces; ++p) by_piece_[p].clear();
     for (const User& user : users_) {
-      std::uint32_t first = 0, end = parts;
+      std::size_t first = 0, end = pieces;
       if (user.reduces) {
         const Reduction it = changed_by(user.step);
-        first = it.first * (parts / it.of);
-        end = (it.first + it.count) * (parts / it.of);
+        first = piece_at(it.first, it.of);
+        end = piece_at(it.first + it.count, it.of);
       }
-      for (std::uint32_t p = first; p < end; ++p) by_part[p].push_back(user);
+      for (std::size_t p = first; p < end; ++p) by_piece_[p].push_back(user);
     }
-    follow(buffer, others, false);
-    for (const auto& users : by_part) follow(buffer, users, true);
+    for (std::size_t p = 0; p < pieces; ++p) follow(buffer, by_piece_[p], true);
   }
 
   /// Of every run of users between reductions, only what these can meet: the reads before its first
@@ -285,22 +285,37 @@ class OpenDemands {
       if (step != kNoStep) kept.push_back({step, false, false});
   }
 
-  /// In how many parts the reductions among the users divide the buffer, so that each of theirs is
-  /// some whole ones; 1 where these would be too many.
-  std::uint32_t parts_of_users() {
-    std::uint64_t parts = 1;
+  /// Divides the buffer into pieces, so that each part that reductions among the users change is some whole ones;
+  /// whether that is no more than may be looked at.
+  bool divide() {
+    parts_ = 1;
     for (const User& reduction : reductions_) {
-      parts = std::lcm(parts, std::uint64_t{changed_by(reduction.step).of});
-      if (parts > looks_left_) return 1;
+      parts_ = std::lcm(parts_, std::uint64_t{changed_by(reduction.step).of});
+      if (parts_ > kMostCommonParts) return false;
     }
-    std::size_t looks = parts * (users_.size() - reductions_.size() + 1);
+    ends_ = {0, parts_};
     for (const User& reduction : reductions_) {
       const Reduction it = changed_by(reduction.step);
-      looks += parts / it.of * it.count;
+      for (const std::uint64_t end : {std::uint64_t{it.first}, std::uint64_t{it.first} + it.count})
+        ends_.push_back(end * (parts_ / it.of));
     }
-    if (looks > looks_left_) return 1;
+    std::ranges::sort(ends_);
+    const auto rest = std::ranges::unique(ends_);
+    ends_.erase(rest.begin(), rest.end());
+    std::size_t looks = ends_.size() * (users_.size() - reductions_.size() + 1);
+    for (const User& reduction : reductions_) {
+      const Reduction it = changed_by(reduction.step);
+      looks += piece_at(it.first + it.count, it.of) - piece_at(it.first, it.of);
+    }
+    if (looks > looks_left_) return false;
     looks_left_ -= looks;
-    return static_cast<std::uint32_t>(parts);
+    return true;
+  }
+
+  /// The piece that begins with a part of so many.
+  [[nodiscard]] std::size_t piece_at(std::uint64_t part, std::uint32_t of) const {
+    const auto found = std::ranges::lower_bound(ends_, part * (parts_ / of));
+    return static_cast<std::size_t>(found - ends_.begin());
   }
 
   /// Demands of the users of a buffer, or of one part of it; there between two of which at least
@@ -332,7 +347,10 @@ class OpenDemands {
   const Precedence& precedence_;
   std::size_t looks_left_ = most_looks(plan_);
   std::vector<Demand> demands_;
-  std::vector<User> users_;                           ///< of the buffer that is looked at
+  std::vector<User> users_;          ///< of the buffer that is looked at
+  std::uint64_t parts_ = 1;          ///< common to all of its reductions
+  std::vector<std::uint64_t> ends_;  ///< of its pieces, in parts; the first begins at 0
+  std::vector<std::vector<User>> by_piece_;
   std::vector<User> reductions_, reductions_before_;  ///< of it, and of the one before
   bool is_like_before_ = false;                       ///< these are the same
   std::vector<const User*> reads_since_;

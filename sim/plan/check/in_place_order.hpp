@@ -8,8 +8,8 @@
 ///
 /// A reduction changes a part of its targets and reads the same part of its sources; what other
 /// reductions do to other parts does not disturb it. Reductions that divide a buffer
-/// differently are compared in the parts of their common division. Where that has very many parts,
-/// each counts as the whole buffer.
+/// differently are compared in the pieces between all of their ends. Where these are very many, each counts
+/// as the whole buffer.
 ///
 /// Example: B1 and B2 on two streams add to one gradient. Nothing orders their ends and starts, so
 /// one addition may be lost; with "B2 after the end of B1" all is well.

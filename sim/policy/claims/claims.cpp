@@ -7,6 +7,9 @@
 #include "policy/claims/timeline.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <ranges>
+#include <span>
 
 namespace plimsoll {
 
@@ -31,7 +34,6 @@ class Claimant {
  private:
   Bytes bytes(BufferId buffer) const { return problem_.workload[plan_[buffer].tensor].bytes; }
   Bytes workspace(const Step& step) const { return workspace_of(step, problem_.workload); }
-  std::uint32_t memory(const Step& step) const { return memory_of(step, plan_, problem_.platform); }
 
   void claim_peaks(Claims& claims) {
     Occupancy occupancy(plan_, problem_, timeline_);
@@ -50,7 +52,7 @@ class Claimant {
 
   /// Whether a placement ahead of time fits whatever the lifetimes. Where it does only with reuse,
   /// its end depends on the order of events at one instant, which only the engine knows.
-  bool fits_without_reuse(std::uint32_t m, const Memory& memory) const {
+  bool fits_without_reuse(std::uint32_t m, const Memory& memory) {
     Bytes left = usable_[m];
     const auto take = [&](Bytes wanted) {
       if (wanted == Bytes{}) return true;
@@ -60,19 +62,19 @@ class Claimant {
       left -= units * memory.alignment;
       return true;
     };
-    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
-      if (index(plan_.buffers[b].memory) == m && !take(bytes(BufferId{b}))) return false;
-    return std::ranges::all_of(plan_.steps, [&](const Step& step) {
-      return memory_of(step, plan_, problem_.platform) != m || take(workspace(step));
-    });
+    return std::ranges::all_of(buffers_of(m),
+                               [&](std::uint32_t b) { return take(bytes(BufferId{b})); }) &&
+           std::ranges::all_of(steps_of(m),
+                               [&](std::uint32_t s) { return take(workspace(plan_.steps[s])); });
   }
 
   /// Whether every allocation finds a block at its start, where addresses matter: arenas and caches
   /// round up, and what is free may be in pieces.
-  bool fits_in_arena(std::uint32_t m) const {
+  bool fits_in_arena(std::uint32_t m) {
     const LaneId placing = placing_lane(plan_, problem_.platform, MemoryId{m});
     Allocator arena = make_allocator(memory_in(plan_, problem_.platform, MemoryId{m}), usable_[m]);
-    std::vector<MemoryBlock> blocks(plan_.buffers.size()), workspaces(plan_.steps.size());
+    blocks_.resize(plan_.buffers.size());
+    workspaces_.resize(plan_.steps.size());
     const bool has_offsets = has_offsets_in(plan_, MemoryId{m});
     const auto take = [&](Bytes wanted, std::optional<Bytes> offset, LaneId lane,
                           MemoryBlock& into) {
@@ -81,20 +83,20 @@ class Claimant {
                          : arena.allocate_all({&into, 1}, index(lane));
     };
     const auto take_buffer = [&](BufferId b, LaneId lane) {
-      return take(bytes(b), plan_[b].offset, lane, blocks[index(b)]);
+      return take(bytes(b), plan_[b].offset, lane, blocks_[index(b)]);
     };
-    for (const BufferId b : plan_.initial)
-      if (index(plan_[b].memory) == m && !take_buffer(b, placing)) return false;
+    for (const std::uint32_t b : initial_of(m))
+      if (!take_buffer(BufferId{b}, placing)) return false;
     for (const ArenaEvent& event : arena_events(m)) {
       if (event.what == ArenaEvent::What::free_buffer) {
-        arena.free(blocks[event.id]);
+        arena.free(blocks_[event.id]);
       } else if (event.what == ArenaEvent::What::end) {
-        arena.free(workspaces[event.id]);
+        arena.free(workspaces_[event.id]);
       } else {
         const Step& step = plan_.steps[event.id];
         for (const BufferId b : plan_.list(step.writes))
           if (!take_buffer(b, step.lane)) return false;
-        if (!take(workspace(step), step.workspace_offset, step.lane, workspaces[event.id]))
+        if (!take(workspace(step), step.workspace_offset, step.lane, workspaces_[event.id]))
           return false;
       }
     }
@@ -109,20 +111,41 @@ class Claimant {
     auto operator<=>(const ArenaEvent&) const = default;
   };
 
-  std::vector<ArenaEvent> arena_events(std::uint32_t m) const {
+  std::vector<ArenaEvent> arena_events(std::uint32_t m) {
     std::vector<ArenaEvent> events;
-    for (std::uint32_t b = 0; b < plan_.buffers.size(); ++b)
-      if (timeline_.is_freed(b) && index(plan_.buffers[b].memory) == m)
+    for (const std::uint32_t b : buffers_of(m))
+      if (timeline_.is_freed(b))
         events.push_back({timeline_.freed[b], ArenaEvent::What::free_buffer, b});
-    for (std::uint32_t s = 0; s < plan_.steps.size(); ++s) {
-      const Step& step = plan_.steps[s];
-      if (memory(step) != m) continue;
+    for (const std::uint32_t s : steps_of(m)) {
       events.push_back({timeline_.starts[s], ArenaEvent::What::start, s});
-      if (workspace(step) > Bytes{})
+      if (workspace(plan_.steps[s]) > Bytes{})
         events.push_back({timeline_.ends[s], ArenaEvent::What::end, s});
     }
     std::ranges::sort(events);
     return events;
+  }
+
+  std::span<const std::uint32_t> buffers_of(std::uint32_t m) {
+    if (!buffers_)
+      buffers_.emplace(usable_.size(), numbers_below(plan_.buffers.size()),
+                       [&](std::uint32_t b) { return index(plan_.buffers[b].memory); });
+    return buffers_->of(m);
+  }
+
+  std::span<const std::uint32_t> initial_of(std::uint32_t m) {
+    if (!initial_)
+      initial_.emplace(usable_.size(),
+                       plan_.initial | std::views::transform([](BufferId b) { return index(b); }),
+                       [&](std::uint32_t b) { return index(plan_.buffers[b].memory); });
+    return initial_->of(m);
+  }
+
+  std::span<const std::uint32_t> steps_of(std::uint32_t m) {
+    if (!steps_)
+      steps_.emplace(usable_.size(), numbers_below(plan_.steps.size()), [&](std::uint32_t s) {
+        return memory_of(plan_.steps[s], plan_, problem_.platform);
+      });
+    return steps_->of(m);
   }
 
   void claim_times(Claims& claims) {
@@ -153,6 +176,9 @@ class Claimant {
   Timeline& timeline_;
   std::vector<Bytes> usable_;  ///< by memory
   bool certain_ = true;
+  /// Made where they are asked for.
+  std::optional<ByMemory> buffers_, initial_, steps_;
+  std::vector<MemoryBlock> blocks_, workspaces_;  ///< by buffer; by step
 };
 
 }  // namespace

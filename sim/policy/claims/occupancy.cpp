@@ -1,15 +1,10 @@
 #include "policy/claims/occupancy.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 namespace plimsoll {
 
 namespace {
-
-auto numbers_below(std::size_t count) {
-  return std::views::iota(std::uint32_t{0}, static_cast<std::uint32_t>(count));
-}
 
 /// Most are in order already.
 void sort_by(const Moments& moments, std::span<std::uint32_t> ids) {

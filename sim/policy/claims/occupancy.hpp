@@ -7,7 +7,9 @@
 
 #include "policy/claims/timeline.hpp"
 
+#include <cstddef>
 #include <cstdint>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -34,6 +36,11 @@ class ByMemory {
  private:
   std::vector<std::uint32_t> begin_, ids_;
 };
+
+/// Ids of all that are so many.
+[[nodiscard]] inline auto numbers_below(std::size_t count) {
+  return std::views::iota(std::uint32_t{0}, static_cast<std::uint32_t>(count));
+}
 
 class Occupancy {
  public:

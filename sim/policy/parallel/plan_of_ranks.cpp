@@ -184,6 +184,30 @@ std::string note_on_rings(const Problem& problem, const MeshOptions& parallel,
       times, to_text(bytes));
 }
 
+/// Whether one rank would stand for all if collectives took the form of least time.
+bool is_alike_by_choice(const Plan& of_one, const Problem& problem, Spreading spreading) {
+  spreading.chosen_on = &problem.topology;
+  RankSymmetry unknown;
+  const SpreadPlan once = spread(of_one, problem.workload, problem.platform, spreading, true);
+  return cannot_be_once(once, problem, spreading, unknown).empty();
+}
+
+/// That the plan of all ranks is not too large to be made. `why` one cannot stand for all; empty: all are asked for.
+void check_size(const Plan& once, const Plan& of_one, const Problem& problem,
+                const MeshOptions& parallel, const Spreading& spreading, const std::string& why) {
+  const std::uint64_t steps = steps_of_all(once, spreading.ranks());
+  if (steps <= kMostSpreadSteps) return;
+  std::string what = fmt::format(
+      "the plan of all {} ranks would have {:.1f} million steps, and at most {} million are played",
+      spreading.ranks() * spreading.likes.size(), static_cast<double>(steps) / 1e6,
+      kMostSpreadSteps / 1'000'000);
+  if (why.empty()) refuse(parallel.where, what, "without `play: all` one rank may stand for all");
+  what += "; one rank cannot stand for all: " + why;
+  if (spreading.chosen_on == nullptr && is_alike_by_choice(of_one, problem, spreading))
+    refuse(parallel.where, what, "with `collectives: auto` one rank stands for all");
+  refuse(parallel.where, what);
+}
+
 Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions& parallel,
                    Spreading spreading, RankSymmetry& known) {
   using Play = MeshOptions::Play;
@@ -194,9 +218,9 @@ Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions
     known.taken = all.taken;
     return all;
   };
+  SpreadPlan once = spread_over(true);
   std::string why;
   if (parallel.play.value != Play::all) {
-    SpreadPlan once = spread_over(true);
     require_routes(once.plan, problem, parallel);
     why = cannot_be_once(once, problem, spreading, known);
     if (why.empty()) {
@@ -207,15 +231,9 @@ Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions
       refuse(parallel.play.where, "one rank cannot be played for all: " + why,
              "`play: all` plays every one");
   }
-  Plan all = [&] {
-    try {
-      return spread_over(false).plan;
-    } catch (const std::invalid_argument& refused) {
-      if (why.empty()) throw;
-      throw std::invalid_argument(
-          fmt::format("{}, and one rank cannot stand for all: {}", refused.what(), why));
-    }
-  }();
+  check_size(once.plan, of_one, problem, parallel, spreading, why);
+  once = {};
+  Plan all = spread_over(false).plan;
   require_routes(all, problem, parallel);
   if (!why.empty())
     all.notes.push_back(fmt::format("all {} ranks are played, as one cannot stand for all: {}",

@@ -2,9 +2,9 @@
 
 #include "base/names_hint.hpp"
 #include "base/wildcard.hpp"
-#include "workload/step/training_step.hpp"
 #include "workload/onnx/onnx_workload.hpp"
 #include "workload/operators/layer_error.hpp"
+#include "workload/step/training_step.hpp"
 
 #include <algorithm>
 

@@ -1,9 +1,9 @@
 #include "workload/onnx/onnx_workload.hpp"
 
 #include "workload/given/given_operators.hpp"
-#include "workload/step/training_step.hpp"
 #include "workload/onnx/onnx_file.hpp"
 #include "workload/onnx/onnx_importer.hpp"
+#include "workload/step/training_step.hpp"
 
 namespace plimsoll {
 namespace {

@@ -250,6 +250,19 @@ TEST_CASE("plans with reductions and mirrors go through both encodings") {
     }
 }
 
+// What a member sends on in the first half is overwritten in the second, ordered by a round trip alone.
+TEST_CASE("the rounds of a large ring are in order") {
+  const DataParallel it(cluster_yaml(192, "ring", "bandwidth: 1 GB/s"), Bytes{192'000});
+  Plan plan = it.plan(AllReduce::ring, 192);
+  const Topology topology(it.platform);
+  CHECK(check_plan(plan, it.workload, it.platform, topology).empty());
+  // One round in the middle that waits for none.
+  const auto rounds = std::ranges::count(plan.steps, StepKind::reduce, &Step::kind);
+  const auto first = std::ranges::find(plan.steps, StepKind::reduce, &Step::kind);
+  (first + rounds / 2)->after = {};
+  CHECK_FALSE(check_plan(plan, it.workload, it.platform, topology).empty());
+}
+
 TEST_CASE("what is wrong with reductions and mirrors is said") {
   const DataParallel it(cluster_yaml(3, "ring", "bandwidth: 1 GB/s"), Bytes{3'000});
   const Topology topology(it.platform);

@@ -162,6 +162,29 @@ TEST_CASE("a ring that goes through one adapter of each machine is told of") {
   CHECK_FALSE(says_so("expert: 8, data: 2"));
 }
 
+TEST_CASE("a plan of too many steps is refused before it is made") {
+  const test::TemporaryFolder folder;
+  const auto network = folder.write("net.yaml", kMixture);
+  const auto run_with = [&](const char* parallel) {
+    const Scenario scenario = read_scenario(
+        parse_document(
+            fmt::format("scenario: s\nplatform: {}/platforms/h100-cluster.yaml\n"
+                        "set: {{cluster.nodes.count: 1024}}\nworkload: {{model: {}, batch: 8192, "
+                        "dtype: bf16}}\nparallel: {{data: 8192, {}}}\npolicy: none\n",
+                        PLIMSOLL_SOURCE_DIR, network.string(), parallel),
+            "s.yaml"),
+        ".");
+    return run_policy(scenario, scenario.policies.front());
+  };
+  using Catch::Matchers::Contains;
+  CHECK_THROWS_WITH(run_with("collectives: ring"),
+                    Contains("the plan of all 8192 ranks would have ") &&
+                        Contains("with `collectives: auto` one rank stands for all"));
+  CHECK_THROWS_WITH(run_with("collectives: ring, play: all"),
+                    Contains("without `play: all` one rank may stand for all"));
+  CHECK(run_with("collectives: auto").metrics.status == RunStatus::ok);
+}
+
 TEST_CASE("cores of attention are the same where parameters are gathered") {
   const auto run_again = [](int stage) {
     const Scenario scenario = read_scenario(
