@@ -112,6 +112,14 @@ std::int64_t MeshOptions::product() const {
   return product;
 }
 
+void switch_off_without_tensor(Node& parallel) {
+  Diagnostics diagnostics;
+  for (const char* key : {"sequence", "overlap"})
+    if (const Node* found = parallel.find(key))
+      parallel.set(key, parse_value("false", found->where().origin), diagnostics);
+  diagnostics.throw_if_errors();
+}
+
 Format<MeshOptions> parallel_format() {
   using P = MeshOptions;
   const auto axis = [] { return located(integer(1, kMostRanks)); };

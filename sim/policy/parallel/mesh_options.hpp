@@ -102,6 +102,10 @@ struct ShardingOptions {
 inline constexpr Bytes kBucket{25LL << 20}, kFirstBucket{1LL << 20};
 
 [[nodiscard]] Format<MeshOptions> parallel_format();
+
+/// Switches off what is about ranks of a tensor axis, in a `parallel` without one whose likes have one.
+void switch_off_without_tensor(Node& parallel);
+
 [[nodiscard]] Format<ShardingOptions> sharding_format();
 
 /// By rank's place: those that `devices` names, or all but `others`. Throws InputError where a name is

@@ -45,6 +45,7 @@ class ClusterRuns {
     for (const auto& [path, value] : it.row->set) {
       overrides.set_in_file.emplace_back(path, value);
       overrides.may_lack_replicas = overrides.may_lack_replicas || sets_replicas(path.value);
+      overrides.may_lack_tensor = overrides.may_lack_tensor || sets_tensor(path.value);
     }
     const Scenario scenario = read_scenario(spec_.tables[it.table].scenario, folder_, overrides);
     const RunResult result =

@@ -89,9 +89,7 @@ class Splits {
     const Node* sizes = parallel_.find("tensor");
     const bool varies = sizes != nullptr && sizes->is_sequence();
     if (!varies || split.has("tensor")) return;
-    for (const char* key : {"sequence", "overlap"})
-      if (parallel_.find(key) != nullptr)
-        set(split, key, parse_value("false", parallel_.where().origin));
+    switch_off_without_tensor(split.parallel);
   }
 
   static void set(Split& split, const char* axis, const Node& size) {

@@ -344,10 +344,16 @@ class ScenarioReader {
     return node;
   }
 
+  static bool has_tensor(const Node& parallel) {
+    const Node* size = parallel.find("tensor");
+    return size != nullptr && (!size->is_scalar() || size->scalar() != "1");
+  }
+
   void read_parallel() {
     // A size that is misspelt or wrong is one error, not another one for what is read in its place.
     bool is_mesh_known = true;
-    if (const auto node = part_of(spec_.parallel, Target::parallel)) {
+    if (auto node = part_of(spec_.parallel, Target::parallel)) {
+      if (overrides_.may_lack_tensor && !has_tensor(*node)) switch_off_without_tensor(*node);
       scenario_.parallel = parallel_format().read(*node, diagnostics_);
       is_mesh_known = scenario_.parallel.has_value();
       scenario_.parallel_key = key_text(*node);
@@ -756,6 +762,10 @@ class ScenarioReader {
 bool sets_replicas(std::string_view path) {
   return path == "parallel" || path == "parallel.data" || path == "parallel.context" ||
          path == "parallel.expert";
+}
+
+bool sets_tensor(std::string_view path) {
+  return path == "parallel" || path == "parallel.tensor";
 }
 
 Scenario load_scenario(const std::filesystem::path& path, const Overrides& overrides) {

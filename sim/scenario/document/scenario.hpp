@@ -29,6 +29,8 @@ struct Overrides {
   bool may_lack_parameters = false;
   /// Where no two ranks hold the same, `sharding` is another point's, and nothing is sharded.
   bool may_lack_replicas = false;
+  /// Where there is no tensor axis, what `parallel` says of its ranks is another point's, and off.
+  bool may_lack_tensor = false;
   /// A key of `sharding` that has no effect is another point's.
   bool may_have_idle_keys = false;
   /// Whether `expect` will be checked; a warning tells of one that will not.
@@ -37,6 +39,9 @@ struct Overrides {
 
 /// Whether an assignment of `path` may change how many ranks hold the same.
 [[nodiscard]] bool sets_replicas(std::string_view path);
+
+/// Whether an assignment of `path` may change how many ranks a tensor axis has.
+[[nodiscard]] bool sets_tensor(std::string_view path);
 
 class ScenarioMemo;
 

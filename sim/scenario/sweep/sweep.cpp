@@ -51,6 +51,10 @@ bool Sweep::varies_replicas() const {
   return std::ranges::any_of(variables, sets_replicas);
 }
 
+bool Sweep::varies_tensor() const {
+  return std::ranges::any_of(variables, sets_tensor);
+}
+
 bool Sweep::varies_sharding() const {
   return std::ranges::any_of(variables, [](const std::string& path) {
     return path.starts_with("sharding") || path == "state" || path.starts_with("state.");

@@ -93,6 +93,9 @@ struct Sweep {
   /// Whether some path sets how many ranks hold the same (MeshOptions::alike()): then `sharding` is of the
   /// points that have several.
   [[nodiscard]] bool varies_replicas() const;
+  /// Whether some path sets how many ranks a tensor axis has: then `sequence` and `overlap` are of the points that
+  /// have several.
+  [[nodiscard]] bool varies_tensor() const;
   /// Whether some path sets on which stage, or state, other keys of `sharding` depend.
   [[nodiscard]] bool varies_sharding() const;
 

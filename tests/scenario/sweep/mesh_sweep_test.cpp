@@ -170,6 +170,24 @@ TEST_CASE("points of a sweep without ranks that hold the same are as without sha
   }
 }
 
+TEST_CASE("points of a sweep without a tensor axis are as without what is about its ranks") {
+  for (const char* const key : {"sequence", "overlap"}) {
+    CAPTURE(key);
+    const Rows rows =
+        MeshSweep("unlimited").run(fmt::format("  parallel.{}: [false, true]\n", key));
+    int same = 0;
+    for (const auto& [point, row] : rows) {
+      CAPTURE(point, row.message);
+      CHECK(row.status != "error");
+      // The axis of the tensor is the first of the grid, that of the key the last.
+      if (point >= static_cast<std::int64_t>(rows.size()) / 3 || point % 2 == 0) continue;
+      CHECK(row == rows.at(point - 1));
+      same += row.status == "ok" ? 1 : 0;
+    }
+    CHECK(same > 0);
+  }
+}
+
 TEST_CASE("few points of a sweep for the fastest are run") {
   MeshSweep sweep("400 kB");
   CHECK(endings(sweep.run("")) == "232 no-split, 20 ok, 36 oom");
