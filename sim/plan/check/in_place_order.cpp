@@ -515,47 +515,65 @@ class DemandsAlongBuffers {
   std::vector<std::uint64_t> ended_;  ///< by step
 };
 
-/// Answers the demands whose first steps are in a few chains at a time: walks the steps in order and notes
-/// for each how much of every chain has ended before it starts.
-class Search {
+/// Takes out demands of chains from which many are made, as the rounds of a ring make them: walks the steps in
+/// order, for a few chains at a time, and notes for each step how much of every chain has ended before it starts.
+class DemandsOfChains {
  public:
-  Search(const Plan& plan, const Precedence& precedence)
+  DemandsOfChains(const Plan& plan, const Precedence& precedence)
       : precedence_(precedence), slot_(plan.steps.size(), kNoSlot) {}
 
-  /// Whether there has been more walking than a plan may ask for.
-  [[nodiscard]] bool is_over() const { return walked_ > kMostWalked; }
-
-  /// Takes those that do not hold out of the front of `demands`, and the front off. Precondition: those of a
-  /// chain stand together.
-  void answer(std::span<const Demand>& demands, std::vector<Demand>& broken) {
-    std::vector<StepId> chains;
-    std::size_t taken = 0;
-    std::uint32_t from = kUnplaced, last = 0;
-    for (; taken < demands.size(); ++taken) {
-      const Demand& it = demands[taken];
-      const StepId chain = precedence_.chain(it.first);
-      if (slot_[index(chain)] == kNoSlot) {
-        if (chains.size() == kChains) break;
-        slot_[index(chain)] = static_cast<std::uint8_t>(chains.size());
-        chains.push_back(chain);
-      }
-      from = std::min(from, precedence_.place(it.first));
-      last = std::max(last, precedence_.place(it.second));
+  void drop(std::vector<Demand>& demands) {
+    const auto chain_of = [&](const Demand& it) { return precedence_.chain(it.first); };
+    std::ranges::stable_sort(demands, {}, [&](const Demand& it) {
+      return std::pair(precedence_.place(chain_of(it)), precedence_.place(it.first));
+    });
+    std::vector<Demand> left;
+    for (auto begin = demands.begin(); begin != demands.end();) {
+      const auto end = std::find_if(
+          begin, demands.end(), [&](const Demand& it) { return chain_of(it) != chain_of(*begin); });
+      if (end - begin < kMany || walked_ > kMostWalked)
+        left.insert(left.end(), begin, end);
+      else
+        take({begin, end}, left);
+      begin = end;
     }
-    walk(from, last);
-    for (const Demand& it : demands.first(taken)) {
-      const Ends& ends = ends_[precedence_.place(it.second) - from];
-      if (ends[slot_[index(precedence_.chain(it.first))]] <= index(it.first)) broken.push_back(it);
-    }
-    for (const StepId chain : chains) slot_[index(chain)] = kNoSlot;
-    demands = demands.subspan(taken);
+    answer(left);
+    demands = std::move(left);
   }
 
  private:
   static constexpr std::size_t kChains = 16;
+  /// Demands of a chain from which on it is worth while: Search answers kTargets at a time.
+  static constexpr std::ptrdiff_t kMany = kTargets / kChains * 2;
   static constexpr std::uint8_t kNoSlot = 0xFF;
   /// By chain: behind the last of its steps that has surely ended; 0 where none has.
   using Ends = std::array<std::uint32_t, kChains>;
+
+  /// All of one chain.
+  void take(std::span<const Demand> of_chain, std::vector<Demand>& left) {
+    const StepId chain = precedence_.chain(of_chain.front().first);
+    slot_[index(chain)] = static_cast<std::uint8_t>(chains_.size());
+    chains_.push_back(chain);
+    taken_.insert(taken_.end(), of_chain.begin(), of_chain.end());
+    if (chains_.size() == kChains) answer(left);
+  }
+
+  void answer(std::vector<Demand>& left) {
+    if (taken_.empty()) return;
+    std::uint32_t from = kUnplaced, last = 0;
+    for (const Demand& it : taken_) {
+      from = std::min(from, precedence_.place(it.first));
+      last = std::max(last, precedence_.place(it.second));
+    }
+    walk(from, last);
+    for (const Demand& it : taken_) {
+      const Ends& ends = ends_[precedence_.place(it.second) - from];
+      if (ends[slot_[index(precedence_.chain(it.first))]] <= index(it.first)) left.push_back(it);
+    }
+    for (const StepId chain : chains_) slot_[index(chain)] = kNoSlot;
+    chains_.clear();
+    taken_.clear();
+  }
 
   /// Nothing before `from` in the order comes after the first step of a demand.
   void walk(std::uint32_t from, std::uint32_t last) {
@@ -579,7 +597,61 @@ class Search {
 
   const Precedence& precedence_;
   std::vector<std::uint8_t> slot_;  ///< by the first step of a chain
+  std::vector<StepId> chains_;      ///< that have one
+  std::vector<Demand> taken_;       ///< theirs
   std::vector<Ends> ends_;          ///< by place, from the first that is walked on
+  std::size_t walked_ = 0;
+};
+
+/// Answers up to kTargets demands at a time: walks the steps in order and notes for each, in a
+/// mask, which of the targets have ended before it starts.
+class Search {
+ public:
+  Search(const Plan& plan, const Precedence& precedence)
+      : precedence_(precedence), ended_(plan.steps.size()), bit_(plan.steps.size()) {}
+
+  /// Whether there has been more walking than a plan may ask for.
+  [[nodiscard]] bool is_over() const { return walked_ > kMostWalked; }
+
+  /// Takes those that do not hold out of the front of `demands`, and the front off.
+  void answer(std::span<const Demand>& demands, std::vector<Demand>& broken) {
+    std::vector<StepId> targets;
+    std::size_t taken = 0;
+    std::uint32_t last = 0;
+    for (; taken < demands.size(); ++taken) {
+      const Demand& it = demands[taken];
+      if (bit_[index(it.first)] == 0) {
+        if (targets.size() == kTargets) break;
+        bit_[index(it.first)] = std::uint64_t{1} << targets.size();
+        targets.push_back(it.first);
+      }
+      last = std::max(last, precedence_.place(it.second));
+    }
+    walk(precedence_.place(demands.front().first), last);
+    for (const Demand& it : demands.first(taken))
+      if ((ended_[index(it.second)] & bit_[index(it.first)]) == 0) broken.push_back(it);
+    for (const StepId target : targets) bit_[index(target)] = 0;
+    demands = demands.subspan(taken);
+  }
+
+ private:
+  /// Nothing before `from` in the order comes after a target.
+  void walk(std::uint32_t from, std::uint32_t last) {
+    for (std::uint32_t place = from; place <= last; ++place) {
+      const StepId step = precedence_.order()[place];
+      std::uint64_t mask = 0;
+      const auto before = precedence_.before(step);
+      walked_ += before.size() + 1;
+      for (const Before& it : before) {
+        if (precedence_.place(it.step) < from) continue;
+        mask |= ended_[index(it.step)] | (it.ended ? bit_[index(it.step)] : 0);
+      }
+      ended_[index(step)] = mask;
+    }
+  }
+
+  const Precedence& precedence_;
+  std::vector<std::uint64_t> ended_, bit_;  ///< by step
   std::size_t walked_ = 0;
 };
 
@@ -596,9 +668,8 @@ std::vector<Unordered> unordered_changes(const Plan& plan, const Readers& reader
   drop_direct(demands, plan, precedence);
   NearDemands(plan, precedence).drop(demands);
   DemandsAlongBuffers(plan, readers, precedence).drop(demands);
-  std::ranges::stable_sort(demands, {}, [&](const Demand& d) {
-    return std::pair(precedence.place(precedence.chain(d.first)), precedence.place(d.first));
-  });
+  DemandsOfChains(plan, precedence).drop(demands);
+  std::ranges::stable_sort(demands, {}, [&](const Demand& d) { return precedence.place(d.first); });
 
   std::vector<Demand> broken;
   std::span<const Demand> left = demands;
