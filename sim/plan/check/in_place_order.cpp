@@ -58,6 +58,11 @@ class Precedence {
     const std::size_t s = index(step);
     return std::span(before_).subspan(begin_[s], begin_[s + 1] - begin_[s]);
   }
+  /// The steps that wait for the end or the start of this one.
+  [[nodiscard]] std::span<const StepId> after(StepId step) const {
+    const std::size_t s = index(step);
+    return std::span(after_).subspan(after_begin_[s], after_begin_[s + 1] - after_begin_[s]);
+  }
   /// The first step of the chain that a step is in: consecutive steps of its lane of which each waits for
   /// the end of the one before. All those of a stream; the rounds of a collective on a channel.
   [[nodiscard]] StepId chain(StepId step) const { return chain_[index(step)]; }
@@ -104,15 +109,15 @@ class Precedence {
 
   void sort() {
     const auto n = static_cast<std::uint32_t>(plan_.steps.size());
-    std::vector<std::uint32_t> waits(n), begin(n + std::size_t{1});
-    for (const Before& it : before_) ++begin[index(it.step) + 1];
-    for (std::size_t s = 0; s < n; ++s) begin[s + 1] += begin[s];
-    std::vector<StepId> after(before_.size());
-    // From the last step on, so that every begin comes down to where it belongs.
-    for (std::uint32_t s = n; s-- > 0;)
-      for (const Before& it : before(StepId{s})) after[--begin[index(it.step) + 1]] = StepId{s};
-    begin.erase(begin.begin());
-    begin.push_back(static_cast<std::uint32_t>(after.size()));
+    std::vector<std::uint32_t> waits(n);
+    after_begin_.resize(n + std::size_t{2});
+    // Counted two places on, so that every begin comes to where it belongs as the steps are put down.
+    for (const Before& it : before_) ++after_begin_[index(it.step) + 2];
+    for (std::size_t s = 0; s < n; ++s) after_begin_[s + 2] += after_begin_[s + 1];
+    after_.resize(before_.size());
+    for (std::uint32_t s = 0; s < n; ++s)
+      for (const Before& it : before(StepId{s}))
+        after_[after_begin_[index(it.step) + 1]++] = StepId{s};
     order_.reserve(n);
     for (std::uint32_t s = 0; s < n; ++s) {
       waits[s] = static_cast<std::uint32_t>(before(StepId{s}).size());
@@ -121,14 +126,16 @@ class Precedence {
     for (std::uint32_t i = 0; i < order_.size(); ++i) {
       const std::size_t s = index(order_[i]);
       place_[s] = i;
-      for (std::uint32_t a = begin[s]; a < begin[s + 1]; ++a)
-        if (--waits[index(after[a])] == 0) order_.push_back(after[a]);
+      for (const StepId next : after(order_[i]))
+        if (--waits[index(next)] == 0) order_.push_back(next);
     }
   }
 
   const Plan& plan_;
   std::vector<std::uint32_t> begin_;  ///< by step, in before_
   std::vector<Before> before_;
+  std::vector<std::uint32_t> after_begin_;  ///< by step, in after_
+  std::vector<StepId> after_;
   std::vector<StepId> chain_;  ///< by step
   std::vector<StepId> order_;
   std::vector<std::uint32_t> place_;
@@ -394,20 +401,47 @@ void drop_direct(std::vector<Demand>& demands, const Plan& plan, const Precedenc
   std::erase_if(demands, [&](const Demand&) { return is_met[d++]; });
 }
 
-/// Takes out demands that few steps between the two meet: most of those that are left, and each of them
-/// far cheaper than a walk along all steps between them.
+/// Takes out demands that few steps before the second or after the first meet: most of those that are left, and each
+/// of them far cheaper than a walk along all steps between them.
 class NearDemands {
  public:
   NearDemands(const Plan& plan, const Precedence& precedence)
       : precedence_(precedence), seen_(plan.steps.size()) {}
 
   void drop(std::vector<Demand>& demands) {
-    std::erase_if(demands, [&](const Demand& it) { return is_met(it); });
+    std::erase_if(demands, [&](const Demand& it) { return is_met_before(it) || is_met_after(it); });
   }
 
  private:
+  /// Looks on from the first step; all that it comes to starts after that has ended.
+  bool is_met_after(const Demand& demand) {
+    const std::uint32_t until = precedence_.place(demand.second);
+    started_.clear();
+    seen_.clear();
+    const auto add = [&](StepId step) {
+      if (precedence_.place(step) <= until && seen_.insert(step)) started_.push_back(step);
+    };
+    std::size_t looked = 0;
+    for (const StepId next : precedence_.after(demand.first)) {
+      if (++looked > kNear) return false;
+      const auto conditions = precedence_.before(next);
+      if (std::ranges::any_of(
+              conditions.first(std::min(conditions.size(), kPlain)),
+              [&](const Before& it) { return it.ended && it.step == demand.first; }))
+        add(next);
+    }
+    for (std::size_t i = 0; i < started_.size(); ++i) {
+      if (precedence_.is_chained(started_[i], demand.second)) return true;
+      for (const StepId next : precedence_.after(started_[i])) {
+        if (++looked > kNear) return false;
+        add(next);
+      }
+    }
+    return false;
+  }
+
   /// Looks back from the second step; all that it comes to has started before that.
-  bool is_met(const Demand& demand) {
+  bool is_met_before(const Demand& demand) {
     const std::uint32_t from = precedence_.place(demand.first);
     started_.clear();
     seen_.clear();
