@@ -47,18 +47,15 @@ void Sweep::derive(SweepPoint& point) const {
   }
 }
 
-bool Sweep::varies_replicas() const {
-  return std::ranges::any_of(variables, sets_replicas);
-}
-
-bool Sweep::varies_tensor() const {
-  return std::ranges::any_of(variables, sets_tensor);
-}
-
-bool Sweep::varies_sharding() const {
-  return std::ranges::any_of(variables, [](const std::string& path) {
+Overrides Sweep::leave_for_other_points() const {
+  const auto varies_sharding = [](const std::string& path) {
     return path.starts_with("sharding") || path == "state" || path.starts_with("state.");
-  });
+  };
+  Overrides overrides;
+  overrides.may_lack_replicas = std::ranges::any_of(variables, sets_replicas);
+  overrides.may_lack_tensor = std::ranges::any_of(variables, sets_tensor);
+  overrides.may_have_idle_keys = std::ranges::any_of(variables, varies_sharding);
+  return overrides;
 }
 
 Sweep load_sweep(const std::filesystem::path& path) {

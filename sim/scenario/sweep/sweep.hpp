@@ -90,14 +90,10 @@ struct Sweep {
     return conditions.empty() ? grid_points : kept.size();
   }
 
-  /// Whether some path sets how many ranks hold the same (MeshOptions::alike()): then `sharding` is of the
-  /// points that have several.
-  [[nodiscard]] bool varies_replicas() const;
-  /// Whether some path sets how many ranks a tensor axis has: then `sequence` and `overlap` are of the points that
-  /// have several.
-  [[nodiscard]] bool varies_tensor() const;
-  /// Whether some path sets on which stage, or state, other keys of `sharding` depend.
-  [[nodiscard]] bool varies_sharding() const;
+  /// What a point may leave to others, whose axes the sweep varies: `sharding` where no ranks hold the same
+  /// (MeshOptions::alike()), `sequence` and `overlap` where there is no tensor axis, and keys of `sharding` that depend
+  /// on a stage, or on state.
+  [[nodiscard]] Overrides leave_for_other_points() const;
 
   /// Without what is searched. Throws InputError for a derived value that cannot be computed.
   /// O(variables).

@@ -54,10 +54,7 @@ void SweepReader::check_scenarios() {
 }
 
 Overrides SweepReader::with_all_policies() const {
-  Overrides overrides;
-  overrides.may_lack_replicas = sweep_.varies_replicas();
-  overrides.may_lack_tensor = sweep_.varies_tensor();
-  overrides.may_have_idle_keys = sweep_.varies_sharding();
+  Overrides overrides = sweep_.leave_for_other_points();
   if (!spec_.policies.empty())
     overrides.set_in_file.emplace_back(
         Located<std::string>{"policy", spec_.policies.front().where()},

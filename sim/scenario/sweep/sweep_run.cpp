@@ -38,12 +38,9 @@ struct UnreadablePoint : InputError {
 };
 
 Scenario scenario_at(const Sweep& sweep, SweepPoint point, ScenarioMemo& memo) {
-  Overrides overrides;
+  Overrides overrides = sweep.leave_for_other_points();
   overrides.set_in_file = std::move(point.assignments);
   overrides.may_lack_parameters = true;
-  overrides.may_lack_replicas = sweep.varies_replicas();
-  overrides.may_lack_tensor = sweep.varies_tensor();
-  overrides.may_have_idle_keys = sweep.varies_sharding();
   try {
     return read_scenario(sweep.base, sweep.folder, overrides, &memo);
   } catch (const InputError& error) {
