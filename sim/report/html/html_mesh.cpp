@@ -1,6 +1,7 @@
 #include "report/html/html_mesh.hpp"
 
 #include "base/dense_id.hpp"
+#include "platform/core/machines.hpp"
 #include "platform/core/topology.hpp"
 #include "report/run/mesh_words.hpp"
 #include "report/text/style.hpp"
@@ -101,29 +102,11 @@ class MeshPicture {
     std::vector<Spans> spans;  ///< by place in `ranks`
   };
 
-  /// By what the fewest others are linked to of all that a GPU's memory is linked to, and is no GPU's.
   void find_machines() {
-    std::vector<bool> is_gpus(platform_.memories.size());
-    for (const ProcessorId device : devices_) is_gpus[index(platform_[device].memory)] = true;
-    std::vector<std::vector<std::uint32_t>> linked(platform_.memories.size());
-    std::vector<std::size_t> gpus(platform_.memories.size());
-    for (const Link& link : platform_.links)
-      for (const std::size_t end : {0U, 1U}) {
-        const std::uint32_t from = index(link.between[end]), to = index(link.between[1 - end]);
-        if (!is_gpus[from] || is_gpus[to] || std::ranges::count(linked[from], to) > 0) continue;
-        linked[from].push_back(to);
-        ++gpus[to];
-      }
-    std::map<std::uint32_t, std::size_t> machine_of;
+    machine_ = machines_of(platform_, devices_);
     for (std::size_t rank = 0; rank < devices_.size(); ++rank) {
-      const std::uint32_t memory = index(platform_[devices_[rank]].memory);
-      std::uint32_t host = memory;
-      for (const std::uint32_t to : linked[memory])
-        if (gpus[to] > 1 && (host == memory || gpus[to] < gpus[host])) host = to;
-      const auto [found, is_new] = machine_of.try_emplace(host, machines_.size());
-      if (is_new) machines_.emplace_back();
-      machines_[found->second].push_back(rank);
-      machine_.push_back(found->second);
+      if (machine_[rank] == machines_.size()) machines_.emplace_back();
+      machines_[machine_[rank]].push_back(rank);
     }
   }
 
@@ -313,9 +296,9 @@ class MeshPicture {
   const Platform& platform_;
   const RunResult& run_;
   const Topology topology_;
-  std::vector<MeshAxisOfRun> axes_;   ///< of more than one rank, as kNamedAxes has them
-  std::vector<ProcessorId> devices_;  ///< by rank
-  std::vector<std::size_t> machine_;  ///< by rank
+  std::vector<MeshAxisOfRun> axes_;     ///< of more than one rank, as kNamedAxes has them
+  std::vector<ProcessorId> devices_;    ///< by rank
+  std::vector<std::uint32_t> machine_;  ///< by rank
   std::vector<std::vector<std::size_t>> machines_;  ///< their ranks
   mutable std::map<std::string, const MemoryMetrics*> memory_;
 };
