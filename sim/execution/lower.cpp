@@ -60,13 +60,13 @@ class Lowering {
       if (lowered.is_channel) {
         lowered.from = lane.from;
         lowered.to = lane.to;
-        lowered.written = lane.image ? lane.from : lane.to;
+        lowered.written = lane.arrives_in();
         lowered.memory = index(lowered.written);
         lowered.block = std::max(platform_[lane.from].block, platform_[lane.to].block);
         const Route& route = *topology_.route(lane.from, lane.to);
         lowered.hops = route.hops;
         lowered.route = lower_route(route);
-        if (lane.image) add_way_in(*topology_.route(*lane.image, lane.from), lowered);
+        if (lane.image) add_way_in(*topology_.route(lane.image->from, lane.image->to), lowered);
       }
       program_.lanes.push_back(std::move(lowered));
     }

@@ -64,7 +64,7 @@ struct ProgramLane {
   ChannelRoute route;           ///< of a channel
   std::vector<Hop> hops;        ///< of a channel
   MemoryId from{}, to{};
-  MemoryId written{};  ///< of a channel: `to`, or where what comes in from its image arrives
+  MemoryId written{};  ///< of a channel: Lane::arrives_in()
   Bytes block{1};      ///< of a channel: what it moves is a multiple
 };
 

@@ -131,8 +131,7 @@ class Collectives {
     of.start = std::min(of.start, time.first);
     Time& end = of.end[lane.from];
     end = std::max(end, time.second);
-    if (lane.image) return;
-    Time& end_there = of.end[lane.to];
+    Time& end_there = of.end[lane.arrives_in()];
     end_there = std::max(end_there, time.second);
   }
 

@@ -207,7 +207,7 @@ LaneId PlanBuilder::channel(MemoryId from, MemoryId to) {
 }
 
 LaneId PlanBuilder::channel(MemoryId from, MemoryId to, MemoryId image) {
-  return state_->lane({Lane::Kind::channel, {}, 0, from, to, image});
+  return state_->lane({Lane::Kind::channel, {}, 0, from, to, Lane::Image{image, from}});
 }
 
 StepId PlanBuilder::compute(LaneId lane, OperatorId op, std::uint32_t microbatch, Form form,
@@ -256,9 +256,9 @@ StepId PlanBuilder::reduce(LaneId channel, std::span<const TensorId> gradients,
   const Lane lane = state_->plan[channel];
   for (const TensorId gradient : gradients)
     state_->reads.push_back(state_->source(gradient, 0, lane.from));
-  if (!lane.image)
+  if (!lane.comes_back())
     for (const TensorId gradient : gradients)
-      state_->reads.push_back(state_->source(gradient, 0, lane.to));
+      state_->reads.push_back(state_->source(gradient, 0, lane.arrives_in()));
   Step step{.kind = StepKind::reduce, .lane = channel};
   step.reduction = static_cast<std::uint32_t>(state_->plan.reductions.size());
   state_->plan.reductions.push_back(part);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_map>
+#include <utility>
 
 namespace plimsoll {
 
@@ -94,7 +96,8 @@ void RankCollectives::add_collective(const Collective& collective, OperatorId op
   if (levels.empty()) return;
   note_form({collective.axis, plan_.result.forms[form]});
   const bool passes = is_pass(collective.kind);
-  for (std::uint32_t rank = 0; rank < plan_.played; ++rank) {
+  for (std::uint32_t played = 0; played < plan_.played; ++played) {
+    const std::uint32_t rank = plan_.ranks.rank(played);
     if (!is_first(rank, levels)) continue;
     Group group{.ranks = members_of(rank, levels),
                 .memory = where,
@@ -104,12 +107,12 @@ void RankCollectives::add_collective(const Collective& collective, OperatorId op
                 .number = ++collectives_};
     for (const RankLevel& it : levels) group.levels.push_back(it.size);
     add_members(group, moved, made, before, passes);
-    const auto ends = plan_.plays_one ? add_rounds_of_one(group, collective.kind)
-                                      : add_rounds_of_all(group, collective.kind);
+    const Ends ends = add_rounds(group, collective.kind);
     for (std::uint32_t i = 0; i < ends.size(); ++i)
       for (const auto* held : {&moved, &made})
         if (!passes || held == &made)  // what is passed on can be read meanwhile
-          for (const BufferId id : plan_.of_rank(*held, group.ranks[i]))
+          for (const BufferId id :
+               plan_.of_rank(*held, plan_.ranks.like(group.ranks[group.played[i]])))
             plan_.open[index(id)] = ends[i];
   }
 }
@@ -119,8 +122,13 @@ void RankCollectives::add_members(Group& group, const std::vector<BufferId>& mov
                                   const std::vector<BufferId>& made,
                                   const std::vector<StepId>& before, bool passes) const {
   const auto size = static_cast<std::uint32_t>(group.ranks.size());
-  for (std::uint32_t i = 0; i < (plan_.plays_one ? 1 : size); ++i) {
-    const std::uint32_t member = group.ranks[i];
+  std::vector<std::uint32_t> place(
+      plan_.played);  // among the members that are played, by rank of those
+  for (std::uint32_t i = 0; i < size; ++i) {
+    if (!plan_.ranks.is_played(group.ranks[i])) continue;
+    const std::uint32_t member = plan_.ranks.like(group.ranks[i]);
+    place[member] = static_cast<std::uint32_t>(group.played.size());
+    group.played.push_back(i);
     group.buffers.push_back(plan_.of_rank(moved, member));
     if (passes) group.into.push_back(plan_.of_rank(made, member));
     auto& waits = group.before.emplace_back();
@@ -129,6 +137,7 @@ void RankCollectives::add_members(Group& group, const std::vector<BufferId>& mov
       for (const BufferId id : held)
         waits.insert(waits.end(), plan_.open[index(id)].begin(), plan_.open[index(id)].end());
   }
+  for (const std::uint32_t rank : group.ranks) group.like.push_back(place[plan_.ranks.like(rank)]);
 }
 
 void RankCollectives::note_form(const TakenForm& form) {
@@ -160,7 +169,7 @@ std::vector<CollectiveSend> RankCollectives::sends_of_member(const Group& group,
     send.part.op = group.op;
     send.part.collective = group.number;
   }
-  return sends;
+  return plan_.played == 1 ? joined(std::move(sends)) : sends;
 }
 
 /// Rounds that differ in nothing but in which part they move are one.
@@ -179,55 +188,87 @@ std::vector<CollectiveSend> RankCollectives::joined(std::vector<CollectiveSend> 
   return joined;
 }
 
-std::vector<std::vector<StepId>> RankCollectives::add_rounds_of_one(const Group& group,
-                                                                    CollectiveKind kind) {
-  std::vector<StepId> waits = group.before.front();
-  for (const CollectiveSend& send : joined(sends_of_member(group, kind, 0))) {
-    const Lane way{Lane::Kind::channel,
-                   {},
-                   0,
-                   group.memory,
-                   plan_.memory(group.memory, group.ranks[send.to]),
-                   plan_.memory(group.memory, group.ranks[send.from])};
-    plan_.note_way(group.memory, group.memory, group.ranks[send.to], group.form);
-    const auto& changed = group.into.empty() ? group.buffers : group.into;
-    waits = {plan_.add_round(way, changed.front(), send.part, waits)};
-    if (!group.into.empty())
-      for (const BufferId sent : group.buffers.front())
-        plan_.rounds[index(sent)].push_back(waits.front());
+/// What members send, worked out for each when it is first asked for.
+class RankCollectives::Sends {
+ public:
+  Sends(const RankCollectives& collectives, const Group& group, CollectiveKind kind)
+      : collectives_(collectives), group_(group), kind_(kind) {}
+
+  const std::vector<CollectiveSend>& of(std::uint32_t member) {
+    const auto [found, is_new] = of_.try_emplace(member);
+    if (is_new) found->second = collectives_.sends_of_member(group_, kind_, member);
+    return found->second;
   }
-  return {waits};
+
+ private:
+  const RankCollectives& collectives_;
+  const Group& group_;
+  const CollectiveKind kind_;
+  std::unordered_map<std::uint32_t, std::vector<CollectiveSend>> of_;  ///< looked up only
+};
+
+/// From a member, by place, to whom it sends in a round. What leaves the replica stands for what comes into it.
+Lane RankCollectives::way_of(const Group& group, Sends& sends, std::uint32_t member,
+                             std::uint32_t round) {
+  const auto memory = [&](std::uint32_t of) {
+    return plan_.memories(group.memory)[group.ranks[of]];
+  };
+  const std::uint32_t from = group.played[member], to = sends.of(from)[round].to;
+  const std::uint32_t like = group.played[group.like[to]];
+  Lane way{Lane::Kind::channel, {}, 0, memory(from), memory(to), {}};
+  if (like != to) way.image = {memory(sends.of(like)[round].from), memory(like)};
+  way.stream = plan_.stream_of(way, turn_of(group.ranks, sends.of(group.played.front())[round]));
+  if (plan_.ranks.are_all()) return way;
+  const std::uint32_t device = plan_.device(group.memory);
+  plan_.note_way({{device, plan_.ranks.like(group.ranks[from])},
+                  {device, plan_.ranks.like(group.ranks[to])},
+                  plan_.ranks.replica(group.ranks[to]),
+                  group.form});
+  return way;
 }
 
-std::vector<std::vector<StepId>> RankCollectives::add_rounds_of_all(const Group& group,
-                                                                    CollectiveKind kind) {
-  const auto n = static_cast<std::uint32_t>(group.ranks.size());
-  std::vector<std::vector<CollectiveSend>> sends;
-  for (std::uint32_t i = 0; i < n; ++i) sends.push_back(sends_of_member(group, kind, i));
+StepId RankCollectives::add_round(const Group& group, Sends& sends, std::uint32_t member,
+                                  std::uint32_t round, std::span<const StepId> waits) {
+  const CollectiveSend& send = sends.of(group.played[member])[round];
+  const std::uint32_t like = group.like[send.to];
+  const Lane way = way_of(group, sends, member, round);
+  const auto& changed = (group.into.empty() ? group.buffers : group.into)[like];
+  if (way.comes_back()) {
+    const StepId id = plan_.add_round(way, changed, send.part, waits);
+    if (!group.into.empty())
+      for (const BufferId sent : group.buffers[member]) plan_.rounds[index(sent)].push_back(id);
+    return id;
+  }
+  Reduction part = send.part;
+  if (way.image) part.brings = sends.of(sends.of(group.played[like])[round].from)[round].part.first;
+  std::vector<BufferId> buffers = group.buffers[member];
+  buffers.insert(buffers.end(), changed.begin(), changed.end());
+  return plan_.add_round(way, buffers, part, waits);
+}
+
+RankCollectives::Ends RankCollectives::add_rounds(const Group& group, CollectiveKind kind) {
+  const auto n = static_cast<std::uint32_t>(group.played.size());
+  Sends sends(*this, group, kind);
+  const auto sender = [&](std::uint32_t member, std::size_t round) {
+    return group.like[sends.of(group.played[member])[round].from];
+  };
+  const std::size_t rounds = sends.of(group.played.front()).size();
   std::vector<StepId> before(n), now(n), waits;
-  for (std::size_t round = 0; round < sends.front().size(); ++round) {
-    const RankTurn turn = turn_of(group.ranks, sends.front()[round]);
+  for (std::uint32_t round = 0; round < rounds; ++round) {
     for (std::uint32_t i = 0; i < n; ++i) {
-      const CollectiveSend& send = sends[i][round];
+      const std::uint32_t to = group.like[sends.of(group.played[i])[round].to];
       if (round == 0) {
         waits = group.before[i];
-        waits.insert(waits.end(), group.before[send.to].begin(), group.before[send.to].end());
+        waits.insert(waits.end(), group.before[to].begin(), group.before[to].end());
       } else {
-        waits = {before[i], before[sends[i][round - 1].from],
-                 before[sends[send.to][round - 1].from]};
+        waits = {before[i], before[sender(i, round - 1)], before[sender(to, round - 1)]};
       }
-      const MemoryId from = plan_.memory(group.memory, group.ranks[i]);
-      const MemoryId to = plan_.memory(group.memory, group.ranks[send.to]);
-      const Lane way{Lane::Kind::channel, {}, plan_.stream_of({from, to}, turn), from, to, {}};
-      std::vector<BufferId> buffers = group.buffers[i];
-      const auto& changed = (group.into.empty() ? group.buffers : group.into)[send.to];
-      buffers.insert(buffers.end(), changed.begin(), changed.end());
-      now[i] = plan_.add_round(way, buffers, send.part, waits);
+      now[i] = add_round(group, sends, i, round, waits);
     }
     before = now;
   }
-  std::vector<std::vector<StepId>> ends;
-  for (std::uint32_t i = 0; i < n; ++i) ends.push_back({before[i], before[sends[i].back().from]});
+  Ends ends;
+  for (std::uint32_t i = 0; i < n; ++i) ends.push_back({before[i], before[sender(i, rounds - 1)]});
   return ends;
 }
 

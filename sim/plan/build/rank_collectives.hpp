@@ -36,9 +36,12 @@ class RankCollectives {
     AllReduce algorithm = AllReduce::ring;
   };
 
-  /// What members of a group hold for a collective: by rank that is played.
+  /// A group of ranks for a collective. A member is one of them by its place; what they hold is by place among
+  /// those that are played.
   struct Group {
-    std::vector<std::uint32_t> ranks;            ///< of all members
+    std::vector<std::uint32_t> ranks;   ///< of all members
+    std::vector<std::uint32_t> played;  ///< members
+    std::vector<std::uint32_t> like;  ///< by member: the place of the played one that does the same
     std::vector<std::vector<BufferId>> buffers;  ///< of those that are played
     /// Likewise, where they change others than they send; else none.
     std::vector<std::vector<BufferId>> into;
@@ -64,8 +67,14 @@ class RankCollectives {
   [[nodiscard]] std::vector<CollectiveSend> sends_of_member(const Group& group, CollectiveKind kind,
                                                             std::uint32_t member) const;
   [[nodiscard]] std::vector<CollectiveSend> joined(std::vector<CollectiveSend> sends) const;
-  std::vector<std::vector<StepId>> add_rounds_of_one(const Group& group, CollectiveKind kind);
-  std::vector<std::vector<StepId>> add_rounds_of_all(const Group& group, CollectiveKind kind);
+  /// What it waits for, by place among the members that are played: the ends of a collective there.
+  using Ends = std::vector<std::vector<StepId>>;
+  class Sends;
+  Ends add_rounds(const Group& group, CollectiveKind kind);
+  StepId add_round(const Group& group, Sends& sends, std::uint32_t member, std::uint32_t round,
+                   std::span<const StepId> waits);
+  [[nodiscard]] Lane way_of(const Group& group, Sends& sends, std::uint32_t member,
+                            std::uint32_t round);
 
   RankedPlan& plan_;
   CollectiveChoice choice_;

@@ -17,13 +17,14 @@ namespace {
 }  // namespace
 
 RankedPlan::RankedPlan(const Plan& plan_of_one, const Workload& step, const Platform& machine,
-                       const Spreading& mesh, bool plays_first)
+                       const Spreading& mesh, PlayedRanks of_mesh)
     : of_one(plan_of_one),
       workload(step),
       platform(machine),
       spreading(mesh),
-      plays_one(plays_first),
-      played(plays_first ? 1 : mesh.ranks()) {
+      ranks(std::move(of_mesh)),
+      played(ranks.count()),
+      result{.plan = {}, .played = ranks, .ways = {}, .forms = {}, .taken = {}, .common = {}} {
   if (!of_one.mirrors.empty()) refuse("stands for replicas already");
   if (of_one.steady_from_microbatch) refuse("updates parameters on the way");
   if (of_one.steps.size() * played > kMostSpreadSteps) refuse_size();
@@ -75,10 +76,10 @@ void RankedPlan::begin() {
         plan.arenas.push_back(arena);
       }
   }
-  if (plays_one)
-    for (const auto& likes : spreading.likes)
-      for (std::size_t rank = 1; rank < likes.size(); ++rank)
-        plan.mirrors.push_back({likes[rank], likes.front()});
+  for (const auto& likes : spreading.likes)
+    for (std::uint32_t replica = 1; replica < ranks.replicas(); ++replica)
+      for (std::uint32_t rank = 0; rank < played; ++rank)
+        plan.mirrors.push_back({likes[ranks.rank(rank, replica)], likes[ranks.rank(rank)]});
 }
 
 void RankedPlan::add_buffers() {
@@ -103,11 +104,11 @@ void RankedPlan::add_buffers() {
 }
 
 MemoryId RankedPlan::memory(MemoryId of_first, std::uint32_t rank) const {
-  return device(of_first) == kNone ? of_first : memories(of_first)[rank];
+  return device(of_first) == kNone ? of_first : memories(of_first)[ranks.rank(rank)];
 }
 
 const RankHomes& RankedPlan::homes(MemoryId of_first, std::uint32_t rank) const {
-  return spreading.homes[device(of_first)][rank];
+  return spreading.homes[device(of_first)][ranks.rank(rank)];
 }
 
 BufferId RankedPlan::buffer(BufferId of_first, std::uint32_t rank) const {
@@ -142,13 +143,16 @@ bool RankedPlan::is_summed_up(TensorId id) const {
          (tensor.lifetime == Lifetime::accumulated || tensor.lifetime == Lifetime::resident);
 }
 
+/// An image that begins where the channel does: none.
+RankedPlan::LaneKey RankedPlan::key_of(const Lane& lane) {
+  return {lane.kind, lane.processor, lane.stream,
+          lane.from, lane.to,        lane.image ? lane.image->from : lane.from};
+}
+
 LaneId RankedPlan::lane(const Lane& wanted) {
   auto& lanes = result.plan.lanes;
   const auto next = static_cast<std::uint32_t>(lanes.size());
-  const auto [found, is_new] =
-      lane_of_.try_emplace({wanted.kind, wanted.processor, wanted.stream, wanted.from, wanted.to,
-                            wanted.image.value_or(wanted.from)},
-                           LaneId{next});
+  const auto [found, is_new] = lane_of_.try_emplace(key_of(wanted), LaneId{next});
   if (is_new) lanes.push_back(wanted);
   return found->second;
 }
@@ -156,10 +160,10 @@ LaneId RankedPlan::lane(const Lane& wanted) {
 LaneId RankedPlan::add_lane_of(Lane it, std::uint32_t rank) {
   if (it.kind == Lane::Kind::stream) {
     const std::uint32_t d = device_[index(platform[it.processor].memory)];
-    it.processor = spreading.likes[d][rank];
+    it.processor = spreading.likes[d][ranks.rank(rank)];
     return lane(it);
   }
-  if (rank == 0) note_way(it.from, it.to, 0, 0);
+  note_way(it.from, it.to, rank);
   it.from = memory(it.from, rank);
   it.to = memory(it.to, rank);
   return lane(it);
@@ -169,22 +173,24 @@ LaneId RankedPlan::lane(LaneId of_first, std::uint32_t rank) const {
   return lanes_[rank * of_one.lanes.size() + index(of_first)];
 }
 
-std::uint32_t RankedPlan::stream_of(std::pair<MemoryId, MemoryId> channel, const RankTurn& turn) {
-  auto& turns = turns_[channel];
+std::uint32_t RankedPlan::stream_of(const Lane& channel, const RankTurn& turn) {
+  auto& turns = turns_[key_of(channel)];
   const auto known = std::ranges::find(turns, turn);
   const auto stream = static_cast<std::uint32_t>(known - turns.begin());
   if (known == turns.end()) turns.push_back(turn);
   return stream;
 }
 
-void RankedPlan::note_way(MemoryId from, MemoryId to, std::uint32_t to_rank, std::uint32_t form) {
+void RankedPlan::note_way(MemoryId from, MemoryId to, std::uint32_t rank) {
   for (const MemoryId m : {from, to})
     if (device_[index(m)] == kNone && std::ranges::count(result.common, m) == 0)
       result.common.push_back(m);
-  if (from == to && to_rank == 0) return;
-  if (device_[index(from)] == kNone || device_[index(to)] == kNone) return;
-  const RankWay way{device_[index(from)], device_[index(to)], to_rank, form};
-  if (std::ranges::find(result.ways, way) == result.ways.end()) result.ways.push_back(way);
+  if (from == to || device_[index(from)] == kNone || device_[index(to)] == kNone) return;
+  note_way({{device_[index(from)], rank}, {device_[index(to)], rank}, 0, 0});
+}
+
+void RankedPlan::note_way(const RankWay& way) {
+  if (ways_.insert(way).second) result.ways.push_back(way);
 }
 
 Slice RankedPlan::add_list(std::span<const BufferId> buffers) {

@@ -1,15 +1,17 @@
-/// A plan of all ranks of a mesh, or of one that stands for all, while it is made from that of the first.
+/// A plan of all ranks of a mesh, or of those that stand for all, while it is made from that of the first.
 ///
 /// What the first rank has, the others have like it: memories, lanes, buffers and steps. By rank that is
-/// played, steps and buffers of the plan of one have their likes here.
+/// played (PlayedRanks, in whose order), steps and buffers of the plan of one have their likes here.
 #pragma once
 
+#include "plan/build/played_ranks.hpp"
 #include "plan/build/spreading.hpp"
 #include "plan/core/plan.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <tuple>
 #include <utility>
@@ -20,13 +22,19 @@ namespace plimsoll {
 /// Of a plan of all ranks.
 inline constexpr std::size_t kMostSpreadSteps = 20'000'000;
 
-/// A way between ranks that steps of the plan take: from a processor of the first rank, as a place in
-/// Spreading::likes, to one of another rank, or of its own.
+/// A processor of a rank that is played: its place in Spreading::likes, and the rank's among those.
+struct RankDevice {
+  std::uint32_t device = 0, rank = 0;
+  friend auto operator<=>(const RankDevice&, const RankDevice&) = default;
+};
+
+/// A way that steps of the plan take: from a processor of a rank that is played to one, or to what that stands for
+/// in another replica.
 struct RankWay {
-  std::uint32_t from = 0, to = 0;
-  std::uint32_t to_rank = 0;
+  RankDevice from, to;
+  std::uint32_t to_replica = 0;
   std::uint32_t form = 0;  ///< in SpreadPlan::forms: of what takes it
-  friend bool operator==(const RankWay&, const RankWay&) = default;
+  friend auto operator<=>(const RankWay&, const RankWay&) = default;
 };
 
 /// A form in which collectives along an axis are done.
@@ -38,7 +46,9 @@ struct TakenForm {
 
 struct SpreadPlan {
   Plan plan;
-  std::vector<RankWay> ways;  ///< of the first rank
+  PlayedRanks played;
+  std::vector<RankWay>
+      ways;  ///< of ranks that are played, in the order in which they are taken first
   std::vector<CollectiveForm>
       forms;                     ///< of its collectives, the first of all that is no collective
   std::vector<TakenForm> taken;  ///< each once, in the order in which they are taken first
@@ -53,7 +63,7 @@ struct RankedPlan {
   /// Without steps and buffers. The arguments must outlive it. Throws std::invalid_argument, in words, for
   /// plans that update parameters on the way, that stand for replicas already, or that would have too many steps.
   RankedPlan(const Plan& of_one, const Workload& workload, const Platform& platform,
-             const Spreading& spreading, bool plays_one);
+             const Spreading& spreading, PlayedRanks ranks);
 
   [[noreturn]] void refuse(const std::string& what) const;
 
@@ -63,9 +73,9 @@ struct RankedPlan {
   [[nodiscard]] const std::vector<MemoryId>& memories(MemoryId of_first) const {
     return memory_[index(of_first)];
   }
-  /// What is no rank's own is that of all.
+  /// Of a rank that is played. What is no rank's own is that of all.
   [[nodiscard]] MemoryId memory(MemoryId of_first, std::uint32_t rank) const;
-  /// Where a rank's state lives whose processor works in a memory of the first rank.
+  /// Where the state of a rank that is played lives, whose processor works in a memory of the first one.
   [[nodiscard]] const RankHomes& homes(MemoryId of_first, std::uint32_t rank) const;
 
   [[nodiscard]] BufferId buffer(BufferId of_one, std::uint32_t rank) const;
@@ -87,9 +97,10 @@ struct RankedPlan {
   /// Where every member sends to the one after it, and in another collective pairs exchange, then some
   /// send the same way in both and others do not. So that none of them waits where others go on, each
   /// turn has a stream of its own on a channel between two ranks.
-  std::uint32_t stream_of(std::pair<MemoryId, MemoryId> channel, const RankTurn& turn);
-  /// Between memories of the first rank, or to the one that stands for `to` in another.
-  void note_way(MemoryId from, MemoryId to, std::uint32_t to_rank, std::uint32_t form);
+  std::uint32_t stream_of(const Lane& channel, const RankTurn& turn);
+  /// Between memories of a rank that is played.
+  void note_way(MemoryId from, MemoryId to, std::uint32_t rank);
+  void note_way(const RankWay& way);
 
   Slice add_list(std::span<const BufferId> buffers);
   /// Dependencies may be there twice, in any order.
@@ -102,8 +113,8 @@ struct RankedPlan {
   const Workload& workload;
   const Platform& platform;
   const Spreading& spreading;
-  const bool plays_one;
-  const std::uint32_t played;  ///< ranks
+  const PlayedRanks ranks;
+  const std::uint32_t played;  ///< of the ranks
   /// Of the plan of one, Reduction::collective of which is no greater.
   std::uint32_t own_collectives = 0;
   SpreadPlan result;
@@ -120,10 +131,12 @@ struct RankedPlan {
   std::vector<std::vector<MemoryId>> memory_;  ///< by memory of the first rank, and rank
   std::vector<std::uint32_t> device_;          ///< by memory: of the first rank, or kNone
   using LaneKey = std::tuple<Lane::Kind, ProcessorId, std::uint32_t, MemoryId, MemoryId, MemoryId>;
-  std::map<LaneKey, LaneId> lane_of_;  ///< an image that is its own memory: none
-  std::vector<LaneId> lanes_;          ///< by rank and lane of the plan of one
-  /// By channel between ranks that are all played: what each of its streams is for.
-  std::map<std::pair<MemoryId, MemoryId>, std::vector<RankTurn>> turns_;
+  [[nodiscard]] static LaneKey key_of(const Lane& lane);
+  std::map<LaneKey, LaneId> lane_of_;
+  std::vector<LaneId> lanes_;  ///< by rank and lane of the plan of one
+  /// By channel between ranks: what each of its streams is for.
+  std::map<LaneKey, std::vector<RankTurn>> turns_;
+  std::set<RankWay> ways_;  ///< those of the result
 };
 
 }  // namespace plimsoll

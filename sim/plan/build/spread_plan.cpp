@@ -15,9 +15,9 @@ namespace {
 class Spreader {
  public:
   Spreader(const Plan& plan, const Workload& workload, const Platform& platform,
-           const Spreading& spreading, bool plays_one)
+           const Spreading& spreading, const PlayedRanks& ranks)
       : buckets_(buckets_of(plan, workload, spreading)),
-        plan_(plan, workload, platform, spreading, plays_one),
+        plan_(plan, workload, platform, spreading, ranks),
         collectives_(plan_) {
     if (!spreading.homes.empty()) state_.emplace(plan_);
   }
@@ -140,8 +140,8 @@ class Spreader {
 }  // namespace
 
 SpreadPlan spread(const Plan& plan, const Workload& workload, const Platform& platform,
-                  const Spreading& spreading, bool plays_one) {
-  return Spreader(plan, workload, platform, spreading, plays_one).run();
+                  const Spreading& spreading, const PlayedRanks& ranks) {
+  return Spreader(plan, workload, platform, spreading, ranks).run();
 }
 
 std::uint64_t steps_of_all(const Plan& once, std::uint32_t ranks) {

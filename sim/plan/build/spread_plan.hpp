@@ -1,7 +1,7 @@
 /// From the plan of one rank to that of all ranks of a mesh, which do the same with other samples or
 /// other parts of the network.
 ///
-/// Every step is there once for each rank, or once for all (Plan::mirrors). Beside them run the
+/// Every step is there once for each rank that is played; the others do what these do (Plan::mirrors). Beside them run the
 /// collectives, whose moves follow each other on the channels between the ranks' memories:
 ///
 ///   of operators  Where a step runs an operator that is a collective (workload/core/collective.hpp),
@@ -34,13 +34,13 @@
 
 namespace plimsoll {
 
-/// The plan, for all ranks or for one that stands for all: then the precondition is that the ranks
-/// cannot be told apart. Claims and bounds are left out. Throws std::invalid_argument, in words,
+/// The plan of these ranks. Where they are not all of them, the precondition is that the replicas
+/// (PlayedRanks) cannot be told apart. Claims and bounds are left out. Throws std::invalid_argument, in words,
 /// for plans that update parameters on the way, that stand for replicas already, or that would have
 /// too many steps. O(steps of the result).
 [[nodiscard]] SpreadPlan spread(const Plan& plan, const Workload& workload,
                                 const Platform& platform, const Spreading& spreading,
-                                bool plays_one);
+                                const PlayedRanks& ranks);
 
 /// Steps of the plan of so many ranks, of which `once` is for one. O(steps of `once`).
 [[nodiscard]] std::uint64_t steps_of_all(const Plan& once, std::uint32_t ranks);

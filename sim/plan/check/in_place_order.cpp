@@ -222,10 +222,12 @@ class OpenDemands {
     is_like_before_ = reductions_ == reductions_before_;
   }
 
-  /// The parts that it changes: of several rounds all.
-  Reduction changed_by(StepId reduction) const {
-    const Reduction& it = plan_.reductions[plan_[reduction].reduction];
-    return it.rounds == 1 ? it : Reduction{};
+  /// The parts that a reduction reads or changes: of several rounds all.
+  Reduction parts_of(const User& reduction) const {
+    Reduction it = plan_.reductions[plan_[reduction.step].reduction];
+    if (it.rounds != 1) return {};
+    if (reduction.changes) it.first = it.brings.value_or(it.first);
+    return it;
   }
 
   void look_at(BufferId buffer) {
@@ -242,7 +244,7 @@ class OpenDemands {
     for (const User& user : users_) {
       std::size_t first = 0, end = pieces;
       if (user.reduces) {
-        const Reduction it = changed_by(user.step);
+        const Reduction it = parts_of(user);
         first = piece_at(it.first, it.of);
         end = piece_at(it.first + it.count, it.of);
       }
@@ -297,12 +299,12 @@ class OpenDemands {
   bool divide() {
     parts_ = 1;
     for (const User& reduction : reductions_) {
-      parts_ = std::lcm(parts_, std::uint64_t{changed_by(reduction.step).of});
+      parts_ = std::lcm(parts_, std::uint64_t{parts_of(reduction).of});
       if (parts_ > kMostCommonParts) return false;
     }
     ends_ = {0, parts_};
     for (const User& reduction : reductions_) {
-      const Reduction it = changed_by(reduction.step);
+      const Reduction it = parts_of(reduction);
       for (const std::uint64_t end : {std::uint64_t{it.first}, std::uint64_t{it.first} + it.count})
         ends_.push_back(end * (parts_ / it.of));
     }
@@ -311,7 +313,7 @@ class OpenDemands {
     ends_.erase(rest.begin(), rest.end());
     std::size_t looks = ends_.size() * (users_.size() - reductions_.size() + 1);
     for (const User& reduction : reductions_) {
-      const Reduction it = changed_by(reduction.step);
+      const Reduction it = parts_of(reduction);
       looks += piece_at(it.first + it.count, it.of) - piece_at(it.first, it.of);
     }
     if (looks > looks_left_) return false;

@@ -99,7 +99,7 @@ class Checker {
       const bool on_stream = lane.kind == Lane::Kind::stream;
       return on_stream ? std::tuple(lane.kind, index(lane.processor), 0u, 0u, lane.stream)
                        : std::tuple(lane.kind, index(lane.from), index(lane.to),
-                                    lane.image ? index(*lane.image) + 1 : 0u, lane.stream);
+                                    lane.image ? index(lane.image->from) + 1 : 0u, lane.stream);
     };
     std::vector<std::uint32_t> order(plan_.lanes.size());
     std::iota(order.begin(), order.end(), 0u);
@@ -166,14 +166,14 @@ class Checker {
     const Lane& lane = plan_[step.lane];
     const auto reads = plan_.list(step.reads);
     if (step.writes.begin != step.writes.end) refuse("{} writes a buffer", name(id));
-    if (reads.empty() || (!lane.image && reads.size() % 2 != 0))
+    if (reads.empty() || (!lane.comes_back() && reads.size() % 2 != 0))
       return refuse("{}: it reads {} buffers; expected sources and, of each, what it changes",
                     name(id), reads.size());
     if (lane.from == lane.to) refuse("{} leads nowhere", name(id));
-    const std::size_t sources = lane.image ? reads.size() : reads.size() / 2;
+    const std::size_t sources = moved_buffers(plan_, step).size();
     for (std::size_t i = 0; i < reads.size(); ++i) {
       const Buffer& buffer = plan_[reads[i]];
-      if (buffer.memory != (i < sources ? lane.from : lane.to))
+      if (buffer.memory != (i < sources ? lane.from : lane.arrives_in()))
         refuse("{}: {} is not in the memories of its channel", name(id), name(reads[i]));
       if (!may_be_reduced(buffer.tensor))
         refuse("{}: {} is no parameter, no gradient of one, and of no collective", name(id),

@@ -19,7 +19,8 @@ bool fits(Slice slice, std::size_t size) {
 bool lane_holds(const Lane& lane, const Platform& platform) {
   if (lane.kind == Lane::Kind::stream) return within(lane.processor, platform.processors.size());
   return within(lane.from, platform.memories.size()) && within(lane.to, platform.memories.size()) &&
-         (!lane.image || within(*lane.image, platform.memories.size()));
+         (!lane.image || (within(lane.image->from, platform.memories.size()) &&
+                          within(lane.image->to, platform.memories.size())));
 }
 
 bool buffer_holds(const Buffer& buffer, const Plan& plan, const Workload& workload,
@@ -47,7 +48,8 @@ constexpr std::uint32_t kMostParts = 65'536;
 
 bool reduction_holds(const Reduction& it, std::size_t operators) {
   return it.of <= kMostParts && it.count >= 1 && it.count <= it.of &&
-         it.first <= it.of - it.count && it.opens <= 2 * it.of && it.rounds >= 1 &&
+         it.first <= it.of - it.count && it.brings.value_or(0) <= it.of - it.count &&
+         it.opens <= 2 * it.of && it.rounds >= 1 &&
          (it.op == kNoOperator || within(it.op, operators));
 }
 

@@ -33,11 +33,8 @@ Changes changes_of(const Plan& plan, const Workload& workload, const Platform& p
   };
   for (std::uint32_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
-    if (step.kind == StepKind::reduce) {
-      const auto reads = plan.list(step.reads);
-      for (const BufferId b : reads.subspan(plan[step.lane].image ? 0 : reads.size() / 2))
-        changes.emplace_back(b, StepId{s});
-    }
+    if (step.kind == StepKind::reduce)
+      for (const BufferId b : changed_buffers(plan, step)) changes.emplace_back(b, StepId{s});
     if (is_move(step.kind)) continue;
     add(s, step.op, step.microbatch, step.form);
     if (step.kind == StepKind::pair) add(s, step.second, step.second_microbatch, step.second_form);

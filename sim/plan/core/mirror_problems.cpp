@@ -19,15 +19,20 @@ class Mirrors {
         most_(most),
         likes_(platform.processors.size(), 0),
         is_mirror_(platform.processors.size(), false),
-        is_mirrored_memory_(platform.memories.size(), false) {}
+        is_mirrored_memory_(platform.memories.size(), false),
+        like_(platform.memories.size()) {
+    for (std::uint32_t m = 0; m < like_.size(); ++m) like_[m] = MemoryId{m};
+    for (const Mirror& it : plan.mirrors)
+      like_[index(platform[it.processor].memory)] = platform[it.like].memory;
+  }
 
   std::vector<std::string> run() {
+    for (const Mirror& mirror : plan_.mirrors) note(mirror);
+    for (const Mirror& mirror : plan_.mirrors) check(mirror);
     for (const Lane& lane : plan_.lanes)
       if (lane.image) check_image(lane);
     check_links();
     if (plan_.mirrors.empty()) return std::move(problems_);
-    for (const Mirror& mirror : plan_.mirrors) note(mirror);
-    for (const Mirror& mirror : plan_.mirrors) check(mirror);
     check_uses();
     if (std::ranges::any_of(platform_.links, [](const Link& l) { return l.power || l.energy; }))
       refuse("the plan plays one of several replicas, but links of the platform draw power");
@@ -102,10 +107,15 @@ class Mirrors {
   void check_image(const Lane& lane) {
     if (plan_.mirrors.empty()) return refuse("a channel has an image, but the plan has no mirrors");
     const Route* out = topology_.route(lane.from, lane.to);
-    const Route* in = topology_.route(*lane.image, lane.from);
+    const Route* in = topology_.route(lane.image->from, lane.image->to);
     const std::string& from = platform_[lane.from].name;
-    const std::string& image = platform_[*lane.image].name;
-    if (in == nullptr) return refuse("no link leads from `{}` to `{}`", image, from);
+    const std::string& image = platform_[lane.image->from].name;
+    if (like(lane.to) != lane.image->to || like(lane.image->from) != lane.from)
+      return refuse(
+          "the way from `{}` to `{}` is not what mirrors take from `{}`, its image, to `{}`", from,
+          platform_[lane.to].name, image, platform_[lane.image->to].name);
+    if (in == nullptr)
+      return refuse("no link leads from `{}` to `{}`", image, platform_[lane.image->to].name);
     if (in->latency != out->latency || in->bandwidth != out->bandwidth)
       refuse("the way from `{}` to `{}` is not like that from `{}`, its image", from,
              platform_[lane.to].name, image);
@@ -120,6 +130,9 @@ class Mirrors {
                  platform_[hop.link].name);
   }
 
+  /// Where what mirrors have in a memory is of those that are played.
+  MemoryId like(MemoryId memory) const { return like_[index(memory)]; }
+
   bool share(const Hop& a, const Hop& b) const {
     return a.link == b.link &&
            (a.direction == b.direction || platform_[a.link].duplex == Duplex::half);
@@ -131,6 +144,7 @@ class Mirrors {
   std::size_t most_;
   std::vector<std::uint32_t> likes_;  ///< by processor: mirrors of it
   std::vector<bool> is_mirror_, is_mirrored_memory_;
+  std::vector<MemoryId> like_;  ///< by memory
   std::vector<std::string> problems_;
 };
 

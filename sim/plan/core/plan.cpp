@@ -44,10 +44,9 @@ std::string count_text(const Plan& plan, std::span<const BufferId> all, const Wo
 
 std::string describe_reduction(const Plan& plan, const Step& step, const Workload& workload,
                                const Platform& platform) {
-  const auto reads = plan.list(step.reads);
   const Lane& lane = plan[step.lane];
   const Reduction& it = plan.reductions[step.reduction];
-  const auto moved = reads.first(lane.image ? reads.size() : reads.size() / 2);
+  const auto moved = moved_buffers(plan, step);
   if (moved.empty()) return "a reduction of nothing";
   const std::string what = moved.size() == 1 ? workload[plan[moved.front()].tensor].name
                                              : count_text(plan, moved, workload);
@@ -64,6 +63,16 @@ std::string describe_reduction(const Plan& plan, const Step& step, const Workloa
 
 }  // namespace
 
+std::span<const BufferId> moved_buffers(const Plan& plan, const Step& reduction) {
+  const auto reads = plan.list(reduction.reads);
+  return reads.first(plan[reduction.lane].comes_back() ? reads.size() : reads.size() / 2);
+}
+
+std::span<const BufferId> changed_buffers(const Plan& plan, const Step& reduction) {
+  const auto reads = plan.list(reduction.reads);
+  return reads.subspan(plan[reduction.lane].comes_back() ? 0 : reads.size() / 2);
+}
+
 bool moves_state(const Plan& plan, const Step& step, const Workload& workload) {
   if (step.kind != StepKind::reduce || plan[step.lane].image) return false;
   const auto reads = plan.list(step.reads);
@@ -77,10 +86,9 @@ bool are_alike(Reduction a, const Reduction& b) {
 }
 
 Bytes part_bytes(const Plan& plan, const Step& step, const Workload& workload) {
-  const auto reads = plan.list(step.reads);
-  const std::size_t sources = plan[step.lane].image ? reads.size() : reads.size() / 2;
   Bytes whole;
-  for (const BufferId buffer : reads.first(sources)) whole += workload[plan[buffer].tensor].bytes;
+  for (const BufferId buffer : moved_buffers(plan, step))
+    whole += workload[plan[buffer].tensor].bytes;
   const Reduction& it = plan.reductions[step.reduction];
   return Bytes{whole.count() / it.of + (whole.count() % it.of > 0 ? 1 : 0)};
 }

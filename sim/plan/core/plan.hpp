@@ -22,8 +22,8 @@
 /// where it is added or replaces them. All-reduces consist of reductions
 /// (plan/build/collective.hpp). A reduction allocates nothing, and adding takes no extra time.
 ///
-/// Of replicas that all do the same, a plan may play one (`mirrors`, Lane::image): what leaves it
-/// for the next replica then stands for what comes in from the one before as well.
+/// Of replicas that all do the same, a plan may play one (`mirrors`, Lane::image), of one processor or of
+/// several: what leaves it for the next replica then stands for what comes in from the one before as well.
 ///
 /// Releases are explicit. One waits for the end of a set of steps that must include, in every lane,
 /// the last reader of the buffer there. Buffers of the `initial` list are in place before the first
@@ -88,6 +88,8 @@ struct Reduction {
   /// Reductions of one collective have the same number here; 0: it is one by itself.
   std::uint32_t collective = 0;
   OperatorId op = kNoOperator;  ///< whose collective it is part of; none: of a bucket's
+  /// Of what its channel's image brings at the same time: the first of as many parts, where that is another.
+  std::optional<std::uint32_t> brings;
   friend bool operator==(const Reduction&, const Reduction&) = default;
 };
 
@@ -98,10 +100,19 @@ struct Lane {
   ProcessorId processor{};
   std::uint32_t stream = 0;
   MemoryId from{}, to{};
-  /// Where one of several replicas is played: the memory whose reductions into `from` happen at the
-  /// same times as those of this channel. They take the way from there as well.
-  std::optional<MemoryId> image;
+  /// Where one of several replicas is played: the channel into it whose reductions happen at the same times as
+  /// those of this one, which leads out of it. They take the way from there as well.
+  struct Image {
+    MemoryId from{}, to{};
+    friend bool operator==(const Image&, const Image&) = default;
+  };
+  std::optional<Image> image;
   friend bool operator==(const Lane&, const Lane&) = default;
+
+  /// Of what is played: where that is which its moves bring.
+  [[nodiscard]] MemoryId arrives_in() const { return image ? image->to : to; }
+  /// Whether what leaves a memory stands for what comes into the same one.
+  [[nodiscard]] bool comes_back() const { return image && image->to == from; }
 };
 
 struct Dependency {
@@ -130,7 +141,8 @@ struct Step {
   std::optional<Time> duration;           ///< pair; compute, where not the operator's own time
   std::optional<Bytes> workspace_offset;  ///< as Buffer::offset
   /// In Plan::buffer_lists. A reduction reads its sources, then, in the same order, what it changes
-  /// in the other memory; on a channel with an image both are the same buffers, named once.
+  /// in the other memory, or where the channel's image ends; where it comes back (Lane::comes_back()), both are
+  /// the same buffers, named once.
   Slice reads, writes;
   Slice after;  ///< in Plan::dependencies
 };
@@ -315,6 +327,11 @@ struct Plan {
   if (step.kind == StepKind::pair) sum += workload[step.second].workspace;
   return sum;
 }
+
+/// What a reduction moves a part of, and what that changes, each of the one in its place among the others.
+/// Precondition: the step is one.
+[[nodiscard]] std::span<const BufferId> moved_buffers(const Plan& plan, const Step& reduction);
+[[nodiscard]] std::span<const BufferId> changed_buffers(const Plan& plan, const Step& reduction);
 
 /// Whether a reduction fetches or stores state that lives elsewhere.
 [[nodiscard]] bool moves_state(const Plan& plan, const Step& step, const Workload& workload);

@@ -222,13 +222,21 @@ class Decoder {
       lane.from = memory(in.channel().from_memory(), place.of("channel.from_memory"));
       lane.to = memory(in.channel().to_memory(), place.of("channel.to_memory"));
       lane.stream = in.channel().index();
-      if (in.channel().has_image_from_memory())
-        lane.image =
-            memory(in.channel().image_from_memory(), place.of("channel.image_from_memory"));
+      decode_image(in.channel(), lane, place);
     } else {
       error(place, "is neither a stream nor a channel");
     }
     plan_.lanes.push_back(lane);
+  }
+
+  void decode_image(const v1::Channel& in, Lane& lane, const Place& place) {
+    if (in.has_image_to_memory() && !in.has_image_from_memory())
+      return error(place, "states `image_to_memory`, but no `image_from_memory`");
+    if (!in.has_image_from_memory()) return;
+    lane.image = {memory(in.image_from_memory(), place.of("channel.image_from_memory")),
+                  in.has_image_to_memory()
+                      ? memory(in.image_to_memory(), place.of("channel.image_to_memory"))
+                      : lane.from};
   }
 
   void decode_link_mirror(const v1::LinkMirror& in, const Place& place) {
@@ -325,11 +333,11 @@ class Decoder {
   void decode_reduce(const v1::Step& in, const Place& place, Step& out) {
     out.kind = StepKind::reduce;
     const v1::Reduce& it = in.reduce();
-    if (it.parts() == 0 || it.parts() > it.of_parts() ||
-        it.first_part() > it.of_parts() - it.parts())
-      error(place.of("reduce"),
-            fmt::format("there are no {} parts from part {} on among {}, counted from 0",
-                        it.parts(), it.first_part(), it.of_parts()));
+    for (const std::uint32_t first : {it.first_part(), it.brings_part()})
+      if (it.parts() == 0 || it.parts() > it.of_parts() || first > it.of_parts() - it.parts())
+        error(place.of("reduce"),
+              fmt::format("there are no {} parts from part {} on among {}, counted from 0",
+                          it.parts(), first, it.of_parts()));
     if (it.opens_parts() > 2 * std::uint64_t{it.of_parts()})
       error(
           place.of("reduce"),
@@ -337,10 +345,15 @@ class Decoder {
                       it.of_parts(), 2 * std::uint64_t{it.of_parts()}, it.opens_parts()));
     if (in.instance() != 0) error(place, "a reduction has no instance");
     out.reduction = static_cast<std::uint32_t>(plan_.reductions.size());
-    plan_.reductions.push_back(
-        {it.first_part(), it.parts(), it.of_parts(), it.adds(), it.opens_parts()});
-    plan_.reductions.back().collective = it.collective();
-    if (!it.op().empty()) plan_.reductions.back().op = op_named(it, place.of("reduce"));
+    Reduction& reduction = plan_.reductions.emplace_back();
+    reduction = {.first = it.first_part(),
+                 .count = it.parts(),
+                 .of = it.of_parts(),
+                 .adds = it.adds(),
+                 .opens = it.opens_parts(),
+                 .collective = it.collective()};
+    if (it.has_brings_part()) reduction.brings = it.brings_part();
+    if (!it.op().empty()) reduction.op = op_named(it, place.of("reduce"));
   }
 
   template <class Ids>

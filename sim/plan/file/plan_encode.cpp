@@ -83,7 +83,10 @@ class Encoder {
       out.mutable_channel()->set_from_memory(platform_[lane.from].name);
       out.mutable_channel()->set_to_memory(platform_[lane.to].name);
       if (lane.stream > 0) out.mutable_channel()->set_index(lane.stream);
-      if (lane.image) out.mutable_channel()->set_image_from_memory(platform_[*lane.image].name);
+      if (lane.image)
+        out.mutable_channel()->set_image_from_memory(platform_[lane.image->from].name);
+      if (lane.image && !lane.comes_back())
+        out.mutable_channel()->set_image_to_memory(platform_[lane.image->to].name);
     }
   }
 
@@ -135,6 +138,7 @@ class Encoder {
     out.set_adds(reduction.adds);
     out.set_opens_parts(reduction.opens);
     out.set_collective(reduction.collective);
+    if (reduction.brings) out.set_brings_part(*reduction.brings);
     if (reduction.op == kNoOperator) return;
     const std::string& name = workload_[reduction.op].name;
     out.set_op(name);

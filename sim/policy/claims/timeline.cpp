@@ -88,7 +88,7 @@ class Recurrence {
       const Lane& lane = plan_.lanes[l];
       if (lane.kind == Lane::Kind::stream || lane.from == lane.to) continue;
       find_ports(lane.from, lane.to, lane_ports_[l]);
-      if (lane.image) find_ports(*lane.image, lane.from, lane_ports_[l]);
+      if (lane.image) find_ports(lane.image->from, lane.image->to, lane_ports_[l]);
     }
   }
 

@@ -102,52 +102,6 @@ void require_routes(const Plan& plan, const Problem& problem, const MeshOptions&
                          problem.platform[lane.to].name);
 }
 
-/// How ranks are renamed by a form of collectives.
-ReplicaShifts shifts_of(const Spreading& spreading, const CollectiveForm& form) {
-  ReplicaShifts shifts;
-  for (std::uint32_t a = 0; a < spreading.axes.size(); ++a) {
-    const RankAxis& axis = spreading.axes[a];
-    const std::uint32_t node = std::max(axis.node, a == form.axis ? form.node : 1);
-    const bool exchanges = form.algorithm == AllReduce::tree && std::has_single_bit(axis.size);
-    if (node > 1) shifts.axes.push_back({node, exchanges});
-    shifts.axes.push_back({axis.size / node, exchanges});
-  }
-  return shifts;
-}
-
-ReplicaSymmetry symmetry_of(const SpreadPlan& once, const Problem& problem,
-                            const Spreading& spreading) {
-  std::vector<ReplicaWay> ways;
-  for (const RankWay& way : once.ways) ways.push_back({way.from, way.to, way.to_rank, way.form});
-  std::vector<ReplicaShifts> shifts;
-  for (const CollectiveForm& form : once.forms) shifts.push_back(shifts_of(spreading, form));
-  return replica_symmetry(problem, spreading.likes, ways, shifts);
-}
-
-/// Empty, or why one rank cannot stand for all.
-std::string cannot_be_once(const SpreadPlan& once, const Problem& problem,
-                           const Spreading& spreading, RankSymmetry& known) {
-  if (!once.common.empty()) {
-    const std::string& common = problem.platform[once.common.front()].name;
-    return spreading.homes.empty()
-               ? fmt::format("copies of all ranks to and from `{}` would meet", common)
-               : fmt::format("the state of each moves to and from `{}`", common);
-  }
-  for (const Link& link : problem.platform.links)
-    if (link.power || link.energy)
-      return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
-  if (known.ways != once.ways || known.forms != once.forms) {
-    auto [told_apart, links] = symmetry_of(once, problem, spreading);
-    known = {once.ways,
-             once.forms,
-             std::move(told_apart),
-             std::move(links),
-             std::move(known.taken),
-             std::move(known.rings)};
-  }
-  return known.told_apart;
-}
-
 /// Rings that are told of where another form takes so many times less.
 constexpr double kSlowRing = 1.5;
 
@@ -188,8 +142,9 @@ std::string note_on_rings(const Problem& problem, const MeshOptions& parallel,
 bool is_alike_by_choice(const Plan& of_one, const Problem& problem, Spreading spreading) {
   spreading.chosen_on = &problem.topology;
   RankSymmetry unknown;
-  const SpreadPlan once = spread(of_one, problem.workload, problem.platform, spreading, true);
-  return cannot_be_once(once, problem, spreading, unknown).empty();
+  SpreadPlan once = spread(of_one, problem.workload, problem.platform, spreading,
+                           PlayedRanks::one(spreading.axes));
+  return cannot_stand_for_all(once, problem, spreading, unknown).empty();
 }
 
 /// That the plan of all ranks is not too large to be made. `why` one cannot stand for all; empty: all are asked for.
@@ -208,38 +163,73 @@ void check_size(const Plan& once, const Plan& of_one, const Problem& problem,
   refuse(parallel.where, what);
 }
 
-Plan of_one_or_all(const Plan& of_one, const Problem& problem, const MeshOptions& parallel,
-                   Spreading spreading, RankSymmetry& known) {
-  using Play = MeshOptions::Play;
-  if (parallel.collectives == MeshOptions::Algorithm::automatic)
-    spreading.chosen_on = &problem.topology;
-  const auto spread_over = [&](bool plays_one) {
-    SpreadPlan all = spread(of_one, problem.workload, problem.platform, spreading, plays_one);
-    known.taken = all.taken;
-    return all;
-  };
-  SpreadPlan once = spread_over(true);
-  std::string why;
-  if (parallel.play.value != Play::all) {
-    require_routes(once.plan, problem, parallel);
-    why = cannot_be_once(once, problem, spreading, known);
-    if (why.empty()) {
-      once.plan.link_mirrors = known.links;
-      return std::move(once.plan);
-    }
-    if (parallel.play.value == Play::once)
-      refuse(parallel.play.where, "one rank cannot be played for all: " + why,
-             "`play: all` plays every one");
+/// Plans of the ranks of a mesh, which do the same.
+class RankPlans {
+ public:
+  RankPlans(const Plan& of_one, const Problem& problem, const MeshOptions& parallel,
+            const Spreading& spreading, RankSymmetry& known)
+      : of_one_(of_one),
+        problem_(problem),
+        parallel_(parallel),
+        spreading_(spreading),
+        known_(known) {
+    if (parallel.collectives == MeshOptions::Algorithm::automatic)
+      spreading_.chosen_on = &problem.topology;
   }
-  check_size(once.plan, of_one, problem, parallel, spreading, why);
-  once = {};
-  Plan all = spread_over(false).plan;
-  require_routes(all, problem, parallel);
-  if (!why.empty())
-    all.notes.push_back(fmt::format("all {} ranks are played, as one cannot stand for all: {}",
-                                    spreading.ranks() * spreading.likes.size(), why));
-  return all;
-}
+
+  /// Of as few as stand for all.
+  Plan run() {
+    using Play = MeshOptions::Play;
+    SpreadPlan once = of(PlayedRanks::one(spreading_.axes));
+    std::string why;
+    if (parallel_.play.value != Play::all) {
+      require_routes(once.plan, problem_, parallel_);
+      why = cannot_stand_for_all(once, problem_, spreading_, known_);
+      if (why.empty()) return std::move(once.plan);
+      if (auto some = of_some(once.plan, why)) return std::move(*some);
+      if (parallel_.play.value == Play::once)
+        refuse(parallel_.play.where, "one rank cannot be played for all: " + why,
+               "`play: all` plays every one");
+    }
+    check_size(once.plan, of_one_, problem_, parallel_, spreading_, why);
+    once.plan = {};
+    Plan all = of(PlayedRanks::all(spreading_.axes)).plan;
+    require_routes(all, problem_, parallel_);
+    if (!why.empty())
+      all.notes.push_back(
+          fmt::format("all {} ranks are played, as one cannot stand for all: {}", ranks(), why));
+    return all;
+  }
+
+ private:
+  [[nodiscard]] std::size_t ranks() const { return spreading_.ranks() * spreading_.likes.size(); }
+
+  SpreadPlan of(const PlayedRanks& ranks) {
+    SpreadPlan plan = spread(of_one_, problem_.workload, problem_.platform, spreading_, ranks);
+    known_.taken = plan.taken;
+    return plan;
+  }
+
+  /// Of several that stand for all, where one cannot.
+  std::optional<Plan> of_some(const Plan& once, const std::string& why) {
+    for (const PlayedRanks& ranks_played : played_by_machine(spreading_, problem_.platform)) {
+      if (steps_of_all(once, ranks_played.count()) > kMostSpreadSteps) break;
+      SpreadPlan some = of(ranks_played);
+      if (!cannot_stand_for_all(some, problem_, spreading_, known_).empty()) continue;
+      some.plan.notes.push_back(
+          fmt::format("{} ranks are played for all {}, as one cannot stand for all: {}",
+                      ranks_played.count() * spreading_.likes.size(), ranks(), why));
+      return std::move(some.plan);
+    }
+    return std::nullopt;
+  }
+
+  const Plan& of_one_;
+  const Problem& problem_;
+  const MeshOptions& parallel_;
+  Spreading spreading_;
+  RankSymmetry& known_;
+};
 
 }  // namespace
 
@@ -334,7 +324,7 @@ Plan with_claims(Plan plan, const Plan& of_one, const Problem& problem) {
 
 Plan plan_of_ranks(const Plan& of_one, const Problem& problem, const MeshOptions& parallel,
                    const Spreading& spreading, RankSymmetry& known) {
-  Plan plan = of_one_or_all(of_one, problem, parallel, spreading, known);
+  Plan plan = RankPlans(of_one, problem, parallel, spreading, known).run();
   if (!known.rings) known.rings = note_on_rings(problem, parallel, spreading);
   if (!known.rings->empty()) plan.notes.push_back(*known.rings);
   return with_claims(std::move(plan), of_one, problem);
@@ -347,8 +337,10 @@ Plan plan_of_ranks(const Plan& of_one, const Problem& problem, const MeshOptions
 }
 
 Plan plan_of_one_rank(const Plan& plan, const Problem& problem, const Spreading& spreading) {
-  return with_claims(spread(plan, problem.workload, problem.platform, spreading, false).plan, plan,
-                     problem);
+  return with_claims(
+      spread(plan, problem.workload, problem.platform, spreading, PlayedRanks::all(spreading.axes))
+          .plan,
+      plan, problem);
 }
 
 }  // namespace plimsoll

@@ -322,7 +322,7 @@ TEST_CASE("what is wrong with reductions and mirrors is said") {
   const auto with_image = [](MemoryId image) {
     return [image](Plan& plan) {
       for (Lane& lane : plan.lanes)
-        if (lane.image) lane.image = image;
+        if (lane.image) lane.image->from = image;
     };
   };
   CHECK(problems(folded, with_image(MemoryId{0})).find("the way from `hbm0` to `hbm1`") == 0);

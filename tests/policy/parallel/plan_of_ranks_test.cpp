@@ -1,6 +1,7 @@
 // One rank's plan for all ranks of a mesh: gradient buckets, and one rank played for all.
 #include "plan/build/spread_plan.hpp"
 #include "plan/core/mirror_problems.hpp"
+#include "plan/file/plan_file.hpp"
 #include "policy/parallel/mesh_options.hpp"
 #include "policy/parallel/rank_runs.hpp"
 #include "policy/parallel/trainers.hpp"
@@ -478,6 +479,50 @@ TEST_CASE("one rank stands for all: random nodes") {
     ranks.parallel.replace(ranks.parallel.find("play: all"), 9, "play: once");
     test::require_same_figures(played_ranks(ranks, chain_of(stages), rails(machines, node)), all);
   }
+}
+
+// A ring through several ranks of each machine leaves it at one of them, or by way of an adapter that they share.
+TEST_CASE("some ranks stand for all: random machines") {
+  std::mt19937 random(23);
+  const auto from = [&](std::int64_t least, std::int64_t most) {
+    return std::uniform_int_distribution<std::int64_t>(least, most)(random);
+  };
+  int some = 0, refused = 0;
+  for (int turn = 0; turn < 200; ++turn) {
+    const std::int64_t machines = from(2, 4), node = 2 * from(1, 2);
+    const std::int64_t other = from(0, 1) == 0 ? 1 : 2;
+    std::vector<Stage> stages;
+    for (std::int64_t s = from(1, 4); s > 0; --s)
+      stages.push_back({from(1, 3), from(1, 5), 4, from(1, 60), from(0, 2)});
+    const char* const axes[] = {"tensor", "context", "expert"};
+    const bool tree = machines != 3 && from(0, 2) == 0;
+    Ranks ranks{fmt::format("{{data: {}, {}: {}, collectives: {}, play: all}}",
+                            machines * node / other, axes[from(0, 2)], other,
+                            tree ? "tree" : "ring")};
+    ranks.bucket = Bytes{from(1, 100)};
+    ranks.overlap = from(0, 3) > 0;
+    const std::string platform = switched(machines, node, from(0, 2) > 0);
+    CAPTURE(turn, ranks.parallel, ranks.bucket.count(), chain_of(stages), platform);
+    const Played all = played_ranks(ranks, chain_of(stages), platform);
+    ranks.parallel.replace(ranks.parallel.find("play: all"), 9, "play: once");
+    if (refusal(ranks, chain_of(stages), platform) != "(accepted)") {
+      ++refused;
+      continue;
+    }
+    const Played played = played_ranks(ranks, chain_of(stages), platform);
+    test::require_same_figures(played, all);
+    if (played.plan.replicas == 1) continue;
+    ++some;
+    const Workload workload = workload_of(chain_of(stages));
+    const Platform machine = platform_of(platform);
+    const std::string file = to_bytes(played.plan, PlanForm::json, workload, machine);
+    const Plan read = parse_plan(file, PlanForm::json, "a.plan", workload, machine);
+    CHECK(read.lanes == played.plan.lanes);
+    CHECK(read.reductions == played.plan.reductions);
+    CHECK(play(read, workload, machine).execution.makespan == all.execution.makespan);
+  }
+  CAPTURE(some, refused);
+  CHECK(some > 100);
 }
 
 // Where member i begins with 2^i in each of n parts, all end with 2^n - 1 in each; after the first

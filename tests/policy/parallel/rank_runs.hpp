@@ -107,4 +107,27 @@ inline std::string rails(std::int64_t machines, std::int64_t node) {
   return "platform: c\nmemories:\n" + memories + "processors:\n" + processors + "links:\n" + links;
 }
 
+/// Machines of `node` processors behind a switch, and a fabric between them: each processor has an adapter
+/// of its own there, or all of a machine have one.
+inline std::string switched(std::int64_t machines, std::int64_t node, bool has_own_adapter) {
+  std::string memories, processors, links, switches = "fabric";
+  const char* const adapter = "bandwidth: 2 B/s, latency: 3 s";
+  for (std::int64_t r = 0; r < machines * node; ++r) {
+    memories += fmt::format("  m{}: {{capacity: unlimited}}\n", r);
+    processors +=
+        fmt::format("  gpu{0}: {{memory: m{0}, power: {{idle: 10 W, active: 30 W}}}}\n", r);
+    links += fmt::format("  l{0}: {{between: [m{0}, s{1}], bandwidth: 6 B/s, latency: 1 s}}\n", r,
+                         r / node);
+    if (has_own_adapter)
+      links += fmt::format("  nic{0}: {{between: [m{0}, fabric], {1}}}\n", r, adapter);
+  }
+  for (std::int64_t m = 0; m < machines; ++m) {
+    switches += fmt::format(", s{}", m);
+    if (!has_own_adapter)
+      links += fmt::format("  nic{0}: {{between: [s{0}, fabric], {1}}}\n", m, adapter);
+  }
+  return fmt::format("platform: c\nmemories:\n{}processors:\n{}switches: [{}]\nlinks:\n{}",
+                     memories, processors, switches, links);
+}
+
 }  // namespace plimsoll::test

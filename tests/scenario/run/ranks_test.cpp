@@ -164,25 +164,53 @@ TEST_CASE("a ring that goes through one adapter of each machine is told of") {
 
 TEST_CASE("a plan of too many steps is refused before it is made") {
   const test::TemporaryFolder folder;
-  const auto network = folder.write("net.yaml", kMixture);
-  const auto run_with = [&](const char* parallel) {
+  const std::string small = folder.write("net.yaml", kMixture).string();
+  const std::string large = fmt::format("{}/workloads/llama3-405b.yaml", PLIMSOLL_SOURCE_DIR);
+  const auto run_with = [](const std::string& network, const char* collectives,
+                           const char* sharding = "{}") {
     const Scenario scenario = read_scenario(
         parse_document(
             fmt::format("scenario: s\nplatform: {}/platforms/h100-cluster.yaml\n"
                         "set: {{cluster.nodes.count: 1024}}\nworkload: {{model: {}, batch: 8192, "
-                        "dtype: bf16}}\nparallel: {{data: 8192, {}}}\npolicy: none\n",
-                        PLIMSOLL_SOURCE_DIR, network.string(), parallel),
+                        "dtype: bf16}}\nparallel: {{data: 8192, {}}}\nsharding: {}\n"
+                        "policy: none\n",
+                        PLIMSOLL_SOURCE_DIR, network, collectives, sharding),
             "s.yaml"),
         ".");
     return run_policy(scenario, scenario.policies.front());
   };
   using Catch::Matchers::Contains;
-  CHECK_THROWS_WITH(run_with("collectives: ring"),
+  CHECK_THROWS_WITH(run_with(large, "collectives: ring", "{stage: 3}"),
                     Contains("the plan of all 8192 ranks would have ") &&
                         Contains("with `collectives: auto` one rank stands for all"));
-  CHECK_THROWS_WITH(run_with("collectives: ring, play: all"),
+  CHECK_THROWS_WITH(run_with(small, "collectives: ring, play: all"),
                     Contains("without `play: all` one rank may stand for all"));
-  CHECK(run_with("collectives: auto").metrics.status == RunStatus::ok);
+  CHECK(run_with(small, "collectives: auto").plan.replicas == 1);
+}
+
+TEST_CASE("the ranks of one machine stand for all where a ring leaves it at one of them") {
+  const auto run_with = [](const char* parallel) {
+    const Scenario scenario = read_scenario(
+        parse_document(fmt::format("scenario: s\nplatform: {0}/platforms/h100-cluster.yaml\n"
+                                   "set: {{cluster.nodes.count: 3}}\n"
+                                   "workload: {{model: {0}/workloads/resnet18.yaml, batch: 24}}\n"
+                                   "parallel: {{{1}}}\npolicy: none\n",
+                                   PLIMSOLL_SOURCE_DIR, parallel),
+                       "s.yaml"),
+        ".");
+    return run_policy(scenario, scenario.policies.front());
+  };
+  const RunResult some = run_with("data: 24"), all = run_with("data: 24, play: all");
+  CHECK(some.plan.replicas == 8);
+  CHECK(some.notes.front().starts_with("8 ranks are played for all 24, as one cannot stand"));
+  CHECK(all.plan.replicas == 24);
+  CHECK(some.metrics.makespan == all.metrics.makespan);
+  // Four ranks of each machine on the data axis: of two axes, those of the one that leaves the machine.
+  CHECK(run_with("tensor: 2, data: 12").plan.replicas == 4);
+  // Eight of one machine and four of the next are not replicas.
+  CHECK(run_with("data: 12, devices: [gpu0, gpu1, gpu2, gpu3, gpu4, gpu5, gpu6, gpu7, gpu8, gpu9, "
+                 "gpu10, gpu11]")
+            .plan.replicas == 12);
 }
 
 TEST_CASE("cores of attention are the same where parameters are gathered") {
