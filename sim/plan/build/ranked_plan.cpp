@@ -1,8 +1,10 @@
 #include "plan/build/ranked_plan.hpp"
 
 #include "base/dense_id.hpp"
+#include "plan/build/hosts_of_ranks.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -17,7 +19,7 @@ namespace {
 }  // namespace
 
 RankedPlan::RankedPlan(const Plan& plan_of_one, const Workload& step, const Platform& machine,
-                       const Spreading& mesh, PlayedRanks of_mesh)
+                       const Topology& topology, const Spreading& mesh, PlayedRanks of_mesh)
     : of_one(plan_of_one),
       workload(step),
       platform(machine),
@@ -32,6 +34,7 @@ RankedPlan::RankedPlan(const Plan& plan_of_one, const Workload& step, const Plat
     own_collectives = std::max(own_collectives, it.collective);
   result.forms.push_back({spreading.algorithm, 0, 1});
   find_memories();
+  find_hosts(topology);
   begin();
   add_buffers();
 }
@@ -52,6 +55,20 @@ void RankedPlan::find_memories() {
   }
 }
 
+void RankedPlan::find_hosts(const Topology& topology) {
+  hosts_.resize(platform.memories.size());
+  const auto find = [&](MemoryId m) {
+    if (device(m) == kNone && hosts_[index(m)].empty())
+      hosts_[index(m)] = hosts_of_ranks(m, ranks, spreading, platform, topology);
+  };
+  for (const Buffer& buffer : of_one.buffers) find(buffer.memory);
+  for (const Lane& lane : of_one.lanes) {
+    if (lane.kind == Lane::Kind::stream) continue;
+    find(lane.from);
+    find(lane.to);
+  }
+}
+
 void RankedPlan::begin() {
   Plan& plan = result.plan;
   plan.policy = of_one.policy;
@@ -65,13 +82,18 @@ void RankedPlan::begin() {
   steps.reserve(of_one.steps.size() * played);
   for (std::uint32_t rank = 0; rank < played; ++rank) {
     for (const Lane& lane : of_one.lanes) lanes_.push_back(add_lane_of(lane, rank));
-    const auto in_rank = [&](MemoryId m) { return rank == 0 || memory(m, rank) != m; };
+    // A host's memory is several ranks'.
+    const auto is_new = [&](const auto& there, auto by, MemoryId m) {
+      return std::ranges::find(there, memory(m, rank), by) == there.end();
+    };
     for (const MemoryId m : of_one.ordered_grants)
-      if (in_rank(m)) plan.ordered_grants.push_back(memory(m, rank));
+      if (is_new(plan.ordered_grants, std::identity{}, m))
+        plan.ordered_grants.push_back(memory(m, rank));
     for (const auto& [m, limit] : of_one.limits)
-      if (in_rank(m)) plan.limits.emplace_back(memory(m, rank), limit);
+      if (is_new(plan.limits, &std::pair<MemoryId, Bytes>::first, m))
+        plan.limits.emplace_back(memory(m, rank), limit);
     for (PlanArena arena : of_one.arenas)
-      if (in_rank(arena.memory)) {
+      if (is_new(plan.arenas, &PlanArena::memory, arena.memory)) {
         arena.memory = memory(arena.memory, rank);
         plan.arenas.push_back(arena);
       }
@@ -104,7 +126,9 @@ void RankedPlan::add_buffers() {
 }
 
 MemoryId RankedPlan::memory(MemoryId of_first, std::uint32_t rank) const {
-  return device(of_first) == kNone ? of_first : memories(of_first)[ranks.rank(rank)];
+  if (device(of_first) != kNone) return memories(of_first)[ranks.rank(rank)];
+  const auto& hosts = hosts_[index(of_first)];
+  return hosts.empty() ? of_first : hosts[rank];
 }
 
 const RankHomes& RankedPlan::homes(MemoryId of_first, std::uint32_t rank) const {

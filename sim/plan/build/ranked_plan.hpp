@@ -63,7 +63,7 @@ struct RankedPlan {
   /// Without steps and buffers. The arguments must outlive it. Throws std::invalid_argument, in words, for
   /// plans that update parameters on the way, that stand for replicas already, or that would have too many steps.
   RankedPlan(const Plan& of_one, const Workload& workload, const Platform& platform,
-             const Spreading& spreading, PlayedRanks ranks);
+             const Topology& topology, const Spreading& spreading, PlayedRanks ranks);
 
   [[noreturn]] void refuse(const std::string& what) const;
 
@@ -73,7 +73,7 @@ struct RankedPlan {
   [[nodiscard]] const std::vector<MemoryId>& memories(MemoryId of_first) const {
     return memory_[index(of_first)];
   }
-  /// Of a rank that is played. What is no rank's own is that of all.
+  /// Of a rank that is played. What is no rank's own is that of its host (hosts_of_ranks.hpp).
   [[nodiscard]] MemoryId memory(MemoryId of_first, std::uint32_t rank) const;
   /// Where the state of a rank that is played lives, whose processor works in a memory of the first one.
   [[nodiscard]] const RankHomes& homes(MemoryId of_first, std::uint32_t rank) const;
@@ -124,12 +124,15 @@ struct RankedPlan {
 
  private:
   void find_memories();
+  void find_hosts(const Topology& topology);
   void begin();
   void add_buffers();
   LaneId add_lane_of(Lane it, std::uint32_t rank);
 
   std::vector<std::vector<MemoryId>> memory_;  ///< by memory of the first rank, and rank
-  std::vector<std::uint32_t> device_;          ///< by memory: of the first rank, or kNone
+  /// By memory of the plan of one that is no rank's own, and rank that is played; else none.
+  std::vector<std::vector<MemoryId>> hosts_;
+  std::vector<std::uint32_t> device_;  ///< by memory: of the first rank, or kNone
   using LaneKey = std::tuple<Lane::Kind, ProcessorId, std::uint32_t, MemoryId, MemoryId, MemoryId>;
   [[nodiscard]] static LaneKey key_of(const Lane& lane);
   std::map<LaneKey, LaneId> lane_of_;

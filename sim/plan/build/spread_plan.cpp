@@ -15,9 +15,9 @@ namespace {
 class Spreader {
  public:
   Spreader(const Plan& plan, const Workload& workload, const Platform& platform,
-           const Spreading& spreading, const PlayedRanks& ranks)
+           const Topology& topology, const Spreading& spreading, const PlayedRanks& ranks)
       : buckets_(buckets_of(plan, workload, spreading)),
-        plan_(plan, workload, platform, spreading, ranks),
+        plan_(plan, workload, platform, topology, spreading, ranks),
         collectives_(plan_) {
     if (!spreading.homes.empty()) state_.emplace(plan_);
   }
@@ -140,8 +140,8 @@ class Spreader {
 }  // namespace
 
 SpreadPlan spread(const Plan& plan, const Workload& workload, const Platform& platform,
-                  const Spreading& spreading, const PlayedRanks& ranks) {
-  return Spreader(plan, workload, platform, spreading, ranks).run();
+                  const Topology& topology, const Spreading& spreading, const PlayedRanks& ranks) {
+  return Spreader(plan, workload, platform, topology, spreading, ranks).run();
 }
 
 std::uint64_t steps_of_all(const Plan& once, std::uint32_t ranks) {

@@ -39,8 +39,8 @@ namespace plimsoll {
 /// for plans that update parameters on the way, that stand for replicas already, or that would have
 /// too many steps. O(steps of the result).
 [[nodiscard]] SpreadPlan spread(const Plan& plan, const Workload& workload,
-                                const Platform& platform, const Spreading& spreading,
-                                const PlayedRanks& ranks);
+                                const Platform& platform, const Topology& topology,
+                                const Spreading& spreading, const PlayedRanks& ranks);
 
 /// Steps of the plan of so many ranks, of which `once` is for one. O(steps of `once`).
 [[nodiscard]] std::uint64_t steps_of_all(const Plan& once, std::uint32_t ranks);

@@ -142,7 +142,7 @@ std::string note_on_rings(const Problem& problem, const MeshOptions& parallel,
 bool is_alike_by_choice(const Plan& of_one, const Problem& problem, Spreading spreading) {
   spreading.chosen_on = &problem.topology;
   RankSymmetry unknown;
-  SpreadPlan once = spread(of_one, problem.workload, problem.platform, spreading,
+  SpreadPlan once = spread(of_one, problem.workload, problem.platform, problem.topology, spreading,
                            PlayedRanks::one(spreading.axes));
   return cannot_stand_for_all(once, problem, spreading, unknown).empty();
 }
@@ -205,7 +205,8 @@ class RankPlans {
   [[nodiscard]] std::size_t ranks() const { return spreading_.ranks() * spreading_.likes.size(); }
 
   SpreadPlan of(const PlayedRanks& ranks) {
-    SpreadPlan plan = spread(of_one_, problem_.workload, problem_.platform, spreading_, ranks);
+    SpreadPlan plan =
+        spread(of_one_, problem_.workload, problem_.platform, problem_.topology, spreading_, ranks);
     known_.taken = plan.taken;
     return plan;
   }
@@ -337,10 +338,10 @@ Plan plan_of_ranks(const Plan& of_one, const Problem& problem, const MeshOptions
 }
 
 Plan plan_of_one_rank(const Plan& plan, const Problem& problem, const Spreading& spreading) {
-  return with_claims(
-      spread(plan, problem.workload, problem.platform, spreading, PlayedRanks::all(spreading.axes))
-          .plan,
-      plan, problem);
+  return with_claims(spread(plan, problem.workload, problem.platform, problem.topology, spreading,
+                            PlayedRanks::all(spreading.axes))
+                         .plan,
+                     plan, problem);
 }
 
 }  // namespace plimsoll

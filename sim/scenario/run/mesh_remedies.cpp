@@ -25,7 +25,6 @@ namespace {
 constexpr std::int64_t kMostGiven = 64;  ///< of the data axis to another one
 /// Larger meshes are tried only where one rank stands for all.
 constexpr std::int64_t kMostRanksPlayed = 64;
-constexpr std::size_t kMostStepsPlayed = 2'000'000;  ///< of the run that is out of memory
 /// Of all trials, steps of plans and events: some seconds of a core. The last one may go beyond.
 constexpr std::uint64_t kMostPlayed = 1'200'000;
 constexpr std::int64_t kMostPlanned = 5 * kWorkOfTrial;  ///< likewise, of planning
@@ -345,8 +344,7 @@ std::string in_one_line(const ChangeArguments& arguments) {
 }
 
 MeshRemedies mesh_remedies_of(const Scenario& scenario, const RunResult& result) {
-  if (!scenario.parallel || result.from_file || result.plan.steps.size() > kMostStepsPlayed)
-    return {};
+  if (!scenario.parallel || result.from_file) return {};
   return MeshSearch(scenario, result).run();
 }
 

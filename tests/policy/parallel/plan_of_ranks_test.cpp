@@ -369,7 +369,7 @@ TEST_CASE("collectives that wait for links are exposed for as long as ranks stan
       "latency: 2 s}}}\n";
   const std::string chain = chain_of(std::vector<Stage>(2, {.parameters = 64, .step = 2}));
   for (const char* how : {"tree", "ring", "hierarchical, node: 4"}) {
-    const Played it = played_ranks({fmt::format("{{data: 8, collectives: {}}}", how),
+    const Played it = played_ranks({fmt::format("{{data: 8, collectives: {}, play: all}}", how),
                                     "{name: none, on: gpu0}", Bytes::unlimited(), false},
                                    chain, platform);
     CAPTURE(how);

@@ -188,6 +188,35 @@ TEST_CASE("a plan of too many steps is refused before it is made") {
   CHECK(run_with(small, "collectives: auto").plan.replicas == 1);
 }
 
+TEST_CASE("activations go to the host of the machine in which a rank is") {
+  const auto run_on = [](int nodes) {
+    const Scenario scenario = read_scenario(
+        parse_document(fmt::format("scenario: s\nplatform: {0}/platforms/h100-cluster.yaml\n"
+                                   "set: {{cluster.nodes.count: {1}}}\n"
+                                   "workload: {{model: {0}/workloads/resnet18.yaml, batch: {2}}}\n"
+                                   "parallel: {{data: {2}}}\npolicy: offload/save-on-cpu\n",
+                                   PLIMSOLL_SOURCE_DIR, nodes, 8 * nodes),
+                       "s.yaml"),
+        ".");
+    return run_policy(scenario, scenario.policies.front());
+  };
+  const RunResult one = run_on(1), three = run_on(3);
+  const auto bytes_of = [](const RunResult& result, const std::string& link) {
+    const auto found = std::ranges::find(result.metrics.links, link, &LinkMetrics::name);
+    REQUIRE(found != result.metrics.links.end());
+    return found->bytes;
+  };
+  for (int gpu = 0; gpu < 24; ++gpu)
+    CHECK(bytes_of(three, fmt::format("pcie{}", gpu)) == bytes_of(one, "pcie0"));
+  const auto peak_of = [](const RunResult& result, const std::string& memory) {
+    const auto found = std::ranges::find(result.metrics.memories, memory, &MemoryMetrics::name);
+    REQUIRE(found != result.metrics.memories.end());
+    return found->peak_requested;
+  };
+  for (const char* host : {"dram0", "dram1", "dram2"})
+    CHECK(peak_of(three, host) == peak_of(one, "dram0"));
+}
+
 TEST_CASE("the ranks of one machine stand for all where a ring leaves it at one of them") {
   const auto run_with = [](const char* parallel) {
     const Scenario scenario = read_scenario(
