@@ -16,10 +16,6 @@ namespace {
 constexpr std::uint32_t kUnplaced = 0xFFFFFFFF;
 /// Conditions of a step that are looked through for every demand.
 constexpr std::size_t kPlain = 8;
-/// Conditions that are walked along in one plan; some seconds.
-constexpr std::size_t kMostWalked = std::size_t{1} << 30;
-/// Parts that are common to all reductions of a buffer.
-constexpr std::uint64_t kMostCommonParts = std::uint64_t{1} << 40;
 constexpr std::size_t kTargets = 64;  ///< bits of a mask
 /// Conditions that are looked at for a demand that a few steps may meet.
 constexpr std::size_t kNear = 64;
@@ -179,14 +175,38 @@ void gather_users(BufferId buffer, const Readers& readers, const Precedence& pre
   users.erase(std::unique(users.begin(), users.end()), users.end());
 }
 
+/// The parts of a buffer that a reduction reads, or changes: of several rounds all.
+Reduction parts_used(const Plan& plan, StepId reduction, bool changes) {
+  Reduction it = plan.reductions[plan[reduction].reduction];
+  if (it.rounds != 1) return {};
+  if (changes) it.first = it.brings.value_or(it.first);
+  return it;
+}
+
+/// Whether its two steps use the same bytes: but for two reductions, all of the buffer.
+bool is_of_a_part(const Demand& demand, const Plan& plan) {
+  if (plan[demand.first].kind != StepKind::reduce || plan[demand.second].kind != StepKind::reduce)
+    return true;
+  const Reduction a = parts_used(plan, demand.first, demand.first_changes);
+  const Reduction b = parts_used(plan, demand.second, demand.second_changes);
+  const auto starts_before_end = [](const Reduction& it, const Reduction& other) {
+    return std::uint64_t{it.first} * other.of < (std::uint64_t{other.first} + other.count) * it.of;
+  };
+  return starts_before_end(a, b) && starts_before_end(b, a);
+}
+
 /// Finds all demands that are not plain. In the order of the precedence every change of a part
 /// comes after the change before it and after the reads since, every read after the change before
 /// it: the rest follows from these.
 class OpenDemands {
  public:
   OpenDemands(const Plan& plan, const Changes& changes, const Readers& readers,
-              const Precedence& precedence)
-      : plan_(plan), changes_(changes), readers_(readers), precedence_(precedence) {}
+              const Precedence& precedence, const OrderLimits& limits)
+      : plan_(plan),
+        changes_(changes),
+        readers_(readers),
+        precedence_(precedence),
+        most_parts_(limits.common_parts) {}
 
   std::vector<Demand> run() {
     for (auto begin = changes_.begin(); begin != changes_.end();) {
@@ -222,14 +242,6 @@ class OpenDemands {
     is_like_before_ = reductions_ == reductions_before_;
   }
 
-  /// The parts that a reduction reads or changes: of several rounds all.
-  Reduction parts_of(const User& reduction) const {
-    Reduction it = plan_.reductions[plan_[reduction.step].reduction];
-    if (it.rounds != 1) return {};
-    if (reduction.changes) it.first = it.brings.value_or(it.first);
-    return it;
-  }
-
   void look_at(BufferId buffer) {
     if (reductions_.empty()) return follow(buffer, users_, false);
     std::vector<User> others;
@@ -244,7 +256,7 @@ class OpenDemands {
     for (const User& user : users_) {
       std::size_t first = 0, end = pieces;
       if (user.reduces) {
-        const Reduction it = parts_of(user);
+        const Reduction it = parts_used(plan_, user.step, user.changes);
         first = piece_at(it.first, it.of);
         end = piece_at(it.first + it.count, it.of);
       }
@@ -299,12 +311,13 @@ class OpenDemands {
   bool divide() {
     parts_ = 1;
     for (const User& reduction : reductions_) {
-      parts_ = std::lcm(parts_, std::uint64_t{parts_of(reduction).of});
-      if (parts_ > kMostCommonParts) return false;
+      parts_ =
+          std::lcm(parts_, std::uint64_t{parts_used(plan_, reduction.step, reduction.changes).of});
+      if (parts_ > most_parts_) return false;
     }
     ends_ = {0, parts_};
     for (const User& reduction : reductions_) {
-      const Reduction it = parts_of(reduction);
+      const Reduction it = parts_used(plan_, reduction.step, reduction.changes);
       for (const std::uint64_t end : {std::uint64_t{it.first}, std::uint64_t{it.first} + it.count})
         ends_.push_back(end * (parts_ / it.of));
     }
@@ -313,7 +326,7 @@ class OpenDemands {
     ends_.erase(rest.begin(), rest.end());
     std::size_t looks = ends_.size() * (users_.size() - reductions_.size() + 1);
     for (const User& reduction : reductions_) {
-      const Reduction it = parts_of(reduction);
+      const Reduction it = parts_used(plan_, reduction.step, reduction.changes);
       looks += piece_at(it.first + it.count, it.of) - piece_at(it.first, it.of);
     }
     if (looks > looks_left_) return false;
@@ -354,6 +367,7 @@ class OpenDemands {
   const Changes& changes_;
   const Readers& readers_;
   const Precedence& precedence_;
+  const std::uint64_t most_parts_;
   std::size_t looks_left_ = most_looks(plan_);
   std::vector<Demand> demands_;
   std::vector<User> users_;          ///< of the buffer that is looked at
@@ -555,8 +569,8 @@ class DemandsAlongBuffers {
 /// order, for a few chains at a time, and notes for each step how much of every chain has ended before it starts.
 class DemandsOfChains {
  public:
-  DemandsOfChains(const Plan& plan, const Precedence& precedence)
-      : precedence_(precedence), slot_(plan.steps.size(), kNoSlot) {}
+  DemandsOfChains(const Plan& plan, const Precedence& precedence, const OrderLimits& limits)
+      : precedence_(precedence), most_(limits.walked), slot_(plan.steps.size(), kNoSlot) {}
 
   void drop(std::vector<Demand>& demands) {
     const auto chain_of = [&](const Demand& it) { return precedence_.chain(it.first); };
@@ -567,7 +581,7 @@ class DemandsOfChains {
     for (auto begin = demands.begin(); begin != demands.end();) {
       const auto end = std::find_if(
           begin, demands.end(), [&](const Demand& it) { return chain_of(it) != chain_of(*begin); });
-      if (end - begin < kMany || walked_ > kMostWalked)
+      if (end - begin < kMany || walked_ > most_)
         left.insert(left.end(), begin, end);
       else
         take({begin, end}, left);
@@ -632,6 +646,7 @@ class DemandsOfChains {
   }
 
   const Precedence& precedence_;
+  const std::size_t most_;
   std::vector<std::uint8_t> slot_;  ///< by the first step of a chain
   std::vector<StepId> chains_;      ///< that have one
   std::vector<Demand> taken_;       ///< theirs
@@ -643,11 +658,14 @@ class DemandsOfChains {
 /// mask, which of the targets have ended before it starts.
 class Search {
  public:
-  Search(const Plan& plan, const Precedence& precedence)
-      : precedence_(precedence), ended_(plan.steps.size()), bit_(plan.steps.size()) {}
+  Search(const Plan& plan, const Precedence& precedence, const OrderLimits& limits)
+      : precedence_(precedence),
+        most_(limits.walked),
+        ended_(plan.steps.size()),
+        bit_(plan.steps.size()) {}
 
   /// Whether there has been more walking than a plan may ask for.
-  [[nodiscard]] bool is_over() const { return walked_ > kMostWalked; }
+  [[nodiscard]] bool is_over() const { return walked_ > most_; }
 
   /// Takes those that do not hold out of the front of `demands`, and the front off.
   void answer(std::span<const Demand>& demands, std::vector<Demand>& broken) {
@@ -687,6 +705,7 @@ class Search {
   }
 
   const Precedence& precedence_;
+  const std::size_t most_;
   std::vector<std::uint64_t> ended_, bit_;  ///< by step
   std::size_t walked_ = 0;
 };
@@ -695,38 +714,38 @@ class Search {
 
 std::vector<Unordered> unordered_changes(const Plan& plan, const Readers& readers,
                                          const Workload& workload, const Platform& platform,
-                                         std::size_t most) {
+                                         std::size_t most, const OrderLimits& limits) {
   const Changes changes = across_lanes(plan, changes_of(plan, workload, platform), readers);
   if (changes.empty()) return {};
   const Precedence precedence(plan, readers);
-  std::vector<Demand> demands = OpenDemands(plan, changes, readers, precedence).run();
+  std::vector<Demand> demands = OpenDemands(plan, changes, readers, precedence, limits).run();
   drop_repeated(demands);
   drop_direct(demands, plan, precedence);
   NearDemands(plan, precedence).drop(demands);
   DemandsAlongBuffers(plan, readers, precedence).drop(demands);
-  DemandsOfChains(plan, precedence).drop(demands);
+  DemandsOfChains(plan, precedence, limits).drop(demands);
   std::ranges::stable_sort(demands, {}, [&](const Demand& d) { return precedence.place(d.first); });
 
   std::vector<Demand> broken;
   std::span<const Demand> left = demands;
   if (!left.empty())
-    for (Search search(plan, precedence); !left.empty() && broken.size() < most;) {
+    for (Search search(plan, precedence, limits); !left.empty() && broken.size() < most;) {
       search.answer(left, broken);
       if (search.is_over()) break;
     }
 
   std::vector<Unordered> found;
-  const auto add = [&](const Demand& it, bool is_far) {
+  using Doubt = Unordered::Doubt;
+  const auto add = [&](const Demand& it, Doubt doubt) {
     if (it.first < it.second)
-      found.push_back(
-          {it.buffer, it.first, it.second, it.first_changes, it.second_changes, is_far});
+      found.push_back({it.buffer, it.first, it.second, it.first_changes, it.second_changes, doubt});
     else
-      found.push_back(
-          {it.buffer, it.second, it.first, it.second_changes, it.first_changes, is_far});
+      found.push_back({it.buffer, it.second, it.first, it.second_changes, it.first_changes, doubt});
   };
-  for (const Demand& it : broken) add(it, false);
+  for (const Demand& it : broken) add(it, is_of_a_part(it, plan) ? Doubt::none : Doubt::parts);
   if (broken.size() < most)
-    for (const Demand& it : left.first(std::min(left.size(), most - broken.size()))) add(it, true);
+    for (const Demand& it : left.first(std::min(left.size(), most - broken.size())))
+      add(it, Doubt::order);
   std::ranges::stable_sort(found, {}, [](const Unordered& it) { return it.first; });
   if (found.size() > most) found.resize(most);
   return found;

@@ -17,6 +17,8 @@
 
 #include "plan/core/readers.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace plimsoll {
@@ -27,8 +29,18 @@ struct Unordered {
   BufferId buffer{};
   StepId first{}, second{};  ///< in issue order
   bool first_changes = false, second_changes = false;
-  /// Something may order the two, but through so many other steps that it was not looked for.
-  bool is_far = false;
+  /// Why the plan may be good all the same: something may order the two, but through so many other steps that it was
+  /// not looked for; or they are reductions of different parts of a buffer that counts as a whole.
+  enum class Doubt : std::uint8_t { none, order, parts };
+  Doubt doubt = Doubt::none;
+};
+
+/// What is looked at in one plan, before the rest is left in doubt.
+struct OrderLimits {
+  /// Conditions of steps that are walked along; some seconds.
+  std::size_t walked = std::size_t{1} << 30;
+  /// Parts that are common to all reductions of a buffer.
+  std::uint64_t common_parts = std::uint64_t{1} << 40;
 };
 
 /// At most `most` of them. Steps in or behind a circle of waits never start and are not looked
@@ -39,6 +51,7 @@ struct Unordered {
 /// of n ranks are n chains.
 [[nodiscard]] std::vector<Unordered> unordered_changes(const Plan& plan, const Readers& readers,
                                                        const Workload& workload,
-                                                       const Platform& platform, std::size_t most);
+                                                       const Platform& platform, std::size_t most,
+                                                       const OrderLimits& limits = {});
 
 }  // namespace plimsoll

@@ -24,11 +24,12 @@ constexpr std::size_t kMostProblems = 20;
 class Checker {
  public:
   Checker(const Plan& plan, const Workload& workload, const Platform& platform,
-          const Topology& topology)
+          const Topology& topology, const OrderLimits& limits)
       : plan_(plan),
         workload_(workload),
         platform_(platform),
         topology_(topology),
+        limits_(limits),
         written_(plan.buffers.size()),
         of_ranks_(workload.tensors.size()),
         read_values_(workload),
@@ -49,7 +50,7 @@ class Checker {
     std::ranges::sort(moved_);
   }
 
-  std::vector<std::string> run() {
+  PlanProblems run() {
     problems_ = check_ranges(plan_, workload_, platform_);
     if (problems_.empty()) check_lanes();
     if (problems_.empty()) check_steps();
@@ -63,7 +64,7 @@ class Checker {
     if (problems_.empty()) check_changes();
     if (problems_.empty())
       problems_ = placement_overlaps(plan_, *readers_, workload_, platform_, kMostProblems);
-    return std::move(problems_);
+    return {std::move(problems_), is_undecided_};
   }
 
  private:
@@ -487,20 +488,31 @@ class Checker {
     }
   }
 
+  static const char* to_text(Unordered::Doubt doubt) {
+    switch (doubt) {
+      case Unordered::Doubt::none:
+        return "nothing orders the two; expected one of them after the end of the other";
+      case Unordered::Doubt::order:
+        return "too many steps lie between the two to find what orders them; expected one of them "
+               "directly after the end of the other";
+      case Unordered::Doubt::parts:
+        return "nothing orders the two, of a buffer in too many parts to find which of them meet; "
+               "expected one of them after the end of the other";
+    }
+    return "";
+  }
+
   void check_changes() {
-    for (const Unordered& it :
-         unordered_changes(plan_, *readers_, workload_, platform_, kMostProblems)) {
+    const std::vector<Unordered> found =
+        unordered_changes(plan_, *readers_, workload_, platform_, kMostProblems, limits_);
+    is_undecided_ = !found.empty() && std::ranges::none_of(found, [](const Unordered& it) {
+      return it.doubt == Unordered::Doubt::none;
+    });
+    for (const Unordered& it : found) {
       const auto does = [](bool changes) { return changes ? "changes" : "reads"; };
-      refuse(
-          "steps {} and {}: {} {} {}, {} {} it, and {}; expected one of them {}after the end of "
-          "the "
-          "other",
-          static_cast<std::uint32_t>(it.first), static_cast<std::uint32_t>(it.second),
-          name(it.first), does(it.first_changes), name(it.buffer), name(it.second),
-          does(it.second_changes),
-          it.is_far ? "too many steps lie between the two to find what orders them"
-                    : "nothing orders the two",
-          it.is_far ? "directly " : "");
+      refuse("steps {} and {}: {} {} {}, {} {} it, and {}", static_cast<std::uint32_t>(it.first),
+             static_cast<std::uint32_t>(it.second), name(it.first), does(it.first_changes),
+             name(it.buffer), name(it.second), does(it.second_changes), to_text(it.doubt));
     }
   }
 
@@ -508,7 +520,9 @@ class Checker {
   const Workload& workload_;
   const Platform& platform_;
   const Topology& topology_;
+  const OrderLimits limits_;
   std::vector<std::string> problems_;
+  bool is_undecided_ = false;
   std::optional<Readers> readers_;
   /// What the step that is looked at writes, by tensor: where in its list.
   struct Written {
@@ -534,9 +548,14 @@ class Checker {
 
 }  // namespace
 
+PlanProblems problems_of(const Plan& plan, const Workload& workload, const Platform& platform,
+                         const Topology& topology, const OrderLimits& limits) {
+  return Checker(plan, workload, platform, topology, limits).run();
+}
+
 std::vector<std::string> check_plan(const Plan& plan, const Workload& workload,
                                     const Platform& platform, const Topology& topology) {
-  return Checker(plan, workload, platform, topology).run();
+  return problems_of(plan, workload, platform, topology).sentences;
 }
 
 }  // namespace plimsoll

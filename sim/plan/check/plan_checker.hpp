@@ -22,17 +22,35 @@
 /// cycle.
 #pragma once
 
+#include "plan/check/in_place_order.hpp"
 #include "plan/core/plan.hpp"
 #include "platform/core/topology.hpp"
 
+#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace plimsoll {
 
-/// All that is wrong, in issue order, one sentence each, at most 20; empty for a good plan. A rule
+/// Of a plan that may be good: problems_of() is undecided.
+struct PlanUndecided : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+struct PlanProblems {
+  std::vector<std::string> sentences;
+  /// None of them is proven: the plan is so large that it was not found whether it keeps rule 8.
+  bool is_undecided = false;
+};
+
+/// All that is wrong, in issue order, one sentence each, at most 20; none for a good plan. A rule
 /// is held only against plans that keep those before it. O(n log n) of the lists of the plan, and
-/// what rule 8 takes.
+/// what rule 8 takes, within `limits`.
+[[nodiscard]] PlanProblems problems_of(const Plan& plan, const Workload& workload,
+                                       const Platform& platform, const Topology& topology,
+                                       const OrderLimits& limits = {});
+
+/// The sentences alone.
 [[nodiscard]] std::vector<std::string> check_plan(const Plan& plan, const Workload& workload,
                                                   const Platform& platform,
                                                   const Topology& topology);

@@ -23,4 +23,16 @@ void refuse_work(const Node& policy, const WorkLimitReached& reached) {
          "stages");
 }
 
+void refuse_plan(const Scenario& scenario, const Node& policy, const PlanUndecided& problem) {
+  const auto& parallel = scenario.parallel;
+  if (!parallel)
+    refuse(policy.where(), problem.what(), "fewer microbatches or stages make it smaller");
+  std::string hint = "fewer ranks or microbatches make it smaller";
+  if (parallel->collectives != MeshOptions::Algorithm::automatic)
+    hint = "`collectives: auto`, " + hint;
+  if (parallel->play.value == MeshOptions::Play::all)
+    hint += "; without `play: all` one rank may stand for all";
+  refuse(parallel->where, problem.what(), hint);
+}
+
 }  // namespace plimsoll::detail

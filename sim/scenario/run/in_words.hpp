@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/work.hpp"
+#include "plan/check/plan_checker.hpp"
 #include "scenario/run/run.hpp"
 #include "workload/cost/cost_model.hpp"
 
@@ -13,6 +14,8 @@ namespace detail {
 [[noreturn]] void refuse_cost(const Scenario& scenario, const CostOverflow& problem);
 [[noreturn]] void refuse_range(const Scenario& scenario);
 [[noreturn]] void refuse_work(const Node& policy, const WorkLimitReached& reached);
+[[noreturn]] void refuse_plan(const Scenario& scenario, const Node& policy,
+                              const PlanUndecided& problem);
 }  // namespace detail
 
 /// Runs `part`; what leaves the range of numbers is the workload's fault, in words.
@@ -26,12 +29,15 @@ auto in_range(const Scenario& scenario, auto part) {
   }
 }
 
-/// The same; and what `policy` cannot do, or not within the limit of its work, is said at its place.
+/// The same; and what `policy` cannot do, or not within the limit of its work, is said at its place; that its plan
+/// is too large to be checked, at that of the mesh, where there is one.
 auto in_words(const Scenario& scenario, const Node& policy, auto part) {
   try {
     return in_range(scenario, part);
   } catch (const WorkLimitReached& reached) {
     detail::refuse_work(policy, reached);
+  } catch (const PlanUndecided& problem) {
+    detail::refuse_plan(scenario, policy, problem);
   } catch (const std::invalid_argument& problem) {
     refuse(policy.where(), problem.what());
   }

@@ -47,11 +47,15 @@ Time makespan_on(const Platform& roomy, const Topology& topology, const Plan& pl
 }
 
 void check_policy(const RunResult& result, const Scenario& scenario, const Topology& topology) {
-  const auto problems =
-      check_plan(result.plan, result.workload_as_run, scenario.platform, topology);
-  if (!problems.empty())
+  const PlanProblems problems =
+      problems_of(result.plan, result.workload_as_run, scenario.platform, topology);
+  if (problems.is_undecided)
+    throw PlanUndecided(fmt::format(
+        "a plan of {} steps is too large to be checked: what orders them was not found for all",
+        result.plan.steps.size()));
+  if (!problems.sentences.empty())
     throw std::logic_error(fmt::format("policy `{}` made a plan that is not valid: {}",
-                                       result.policy, fmt::join(problems, "; ")));
+                                       result.policy, fmt::join(problems.sentences, "; ")));
 }
 
 bool has_ranks(const Ranks& ranks) {

@@ -263,6 +263,38 @@ TEST_CASE("the rounds of a large ring are in order") {
   CHECK_FALSE(check_plan(plan, it.workload, it.platform, topology).empty());
 }
 
+// A bound of one condition ends the walks through steps; of one part, buffers are not divided at all.
+TEST_CASE("a plan that is too large to be checked is not called wrong") {
+  const DataParallel large(cluster_yaml(192, "ring", "bandwidth: 1 GB/s"), Bytes{192'000});
+  const Topology ring(large.platform);
+  const auto problems_within = [&](const Plan& plan, const OrderLimits& limits) {
+    return problems_of(plan, large.workload, large.platform, ring, limits);
+  };
+  Plan plan = large.plan(AllReduce::ring, 192);
+  const PlanProblems far = problems_within(plan, {.walked = 1});
+  REQUIRE(!far.sentences.empty());
+  CHECK(far.is_undecided);
+  CHECK_THAT(far.sentences.front(),
+             Catch::Matchers::Contains("too many steps lie between the two to find what orders"));
+  CHECK_FALSE(problems_within(plan, {}).is_undecided);
+
+  const DataParallel it(cluster_yaml(3, "ring", "bandwidth: 1 GB/s"), Bytes{3'000});
+  const Topology topology(it.platform);
+  Plan small = it.plan(AllReduce::ring, 3);
+  const PlanProblems whole =
+      problems_of(small, it.workload, it.platform, topology, {.common_parts = 1});
+  REQUIRE(!whole.sentences.empty());
+  CHECK(whole.is_undecided);
+  CHECK_THAT(whole.sentences.front(), Catch::Matchers::Contains("in too many parts to find"));
+  // Rounds that wait for nothing: part 3 in hbm0 is changed and read by two of them.
+  const auto first = std::ranges::find(small.steps, StepKind::reduce, &Step::kind);
+  for (auto step = first + 3; step != first + 6; ++step) step->after = {};
+  const PlanProblems wrong =
+      problems_of(small, it.workload, it.platform, topology, {.common_parts = 1});
+  CHECK_FALSE(wrong.sentences.empty());
+  CHECK_FALSE(wrong.is_undecided);
+}
+
 TEST_CASE("what is wrong with reductions and mirrors is said") {
   const DataParallel it(cluster_yaml(3, "ring", "bandwidth: 1 GB/s"), Bytes{3'000});
   const Topology topology(it.platform);

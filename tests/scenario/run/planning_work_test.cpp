@@ -1,4 +1,5 @@
 // Planners that may take long count their work, and a limit ends them at the same point each time.
+#include "scenario/run/in_words.hpp"
 #include "scenario/run/run.hpp"
 
 #include <cstdint>
@@ -71,6 +72,30 @@ std::int64_t steps_of(int devices, int stages, const std::string& policy) {
     CHECK(refusal(scenario, limit) == words);
   }
   return ample.steps();
+}
+
+TEST_CASE("a plan that is too large to be checked is refused at its mesh, or its policy") {
+  const auto refused = [](const std::string& parallel) {
+    const Scenario scenario = read_scenario(
+        parse_document("scenario: s\nplatform: h100-cluster\nworkload: {model: resnet18-cifar, "
+                       "batch: 1024}\npolicy: none\n" +
+                           parallel,
+                       "s.yaml"),
+        ".", {});
+    try {
+      in_words(scenario, scenario.policies.front(), []() -> int { throw PlanUndecided("large"); });
+    } catch (const InputError& error) {
+      return to_text(error.diagnostics().front());
+    }
+    return std::string();
+  };
+  CHECK(refused("") == "s.yaml:4:9: error: large; fewer microbatches or stages make it smaller");
+  CHECK(refused("parallel: {data: 16}\n") ==
+        "s.yaml:5:11: error: large; `collectives: auto`, fewer ranks or microbatches make it "
+        "smaller");
+  CHECK(refused("parallel: {data: 16, collectives: auto, play: all}\n") ==
+        "s.yaml:5:11: error: large; fewer ranks or microbatches make it smaller; without "
+        "`play: all` one rank may stand for all");
 }
 
 }  // namespace
