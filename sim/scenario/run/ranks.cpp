@@ -4,6 +4,7 @@
 #include "plan/build/gathers_ahead.hpp"
 #include "policy/parallel/state_options.hpp"
 #include "scenario/run/mesh_axes.hpp"
+#include "scenario/run/plan_of_mesh.hpp"
 #include "workload/sharding/sharded_step.hpp"
 
 #include <algorithm>
@@ -348,6 +349,10 @@ Workload Ranks::with_state_elsewhere(const Workload& step) const {
                            "the ranks have added it up",
                            tensor.name));
   return away_step(step, *away_);
+}
+
+std::string Ranks::why_not_theirs(const Plan& plan, const Workload& as_played) const {
+  return is_mesh() ? why_not_of_mesh(plan, as_played, scenario_.platform, *spreading_) : "";
 }
 
 Workload Ranks::as_played(Workload step) const {

@@ -65,6 +65,10 @@ class Ranks {
   /// In which forms the collectives of the plan made last are done (SpreadPlan::taken).
   [[nodiscard]] const std::vector<TakenForm>& forms_taken() const { return symmetry_.taken; }
 
+  /// Why a plan that was read cannot be one of the mesh (scenario/run/plan_of_mesh.hpp); empty where it can, or where
+  /// there is no mesh.
+  [[nodiscard]] std::string why_not_theirs(const Plan& plan, const Workload& as_played) const;
+
   /// The plan of the first rank for all of them.
   [[nodiscard]] Plan of_all(Plan of_one, const Problem& problem) const;
 

@@ -207,6 +207,10 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
       diagnostics.push_back({Severity::error, place, problem, ""});
     throw InputError(std::move(diagnostics));
   }
+  if (const std::string why = ranks.why_not_theirs(result.plan, result.workload_as_run);
+      !why.empty())
+    refuse(place, "the plan is not one of the mesh that `parallel` describes: " + why,
+           "expected the axes that it was made for");
   return in_range(scenario, [&] {
     execute_plan(result, scenario, ranks);
     drop_what_does_not_hold(result);
