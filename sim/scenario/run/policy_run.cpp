@@ -12,6 +12,7 @@
 #include "scenario/run/planned_order.hpp"
 #include "scenario/run/step_of_rank.hpp"
 #include "scenario/run/unknown_energy.hpp"
+#include "scenario/run/whole_operators.hpp"
 #include "workload/cost/cost_model.hpp"
 #include "workload/cost/gradient_accumulation.hpp"
 
@@ -259,6 +260,11 @@ RunResult run_step(const Scenario& scenario, const Node& policy, const BoundPoli
   result.notes = notes_on_parameters(scenario, policy, bound);
   const ChainView chain = std::move(step.chain);
   result.workload_as_run = std::move(step.workload);
+  if (scenario.parallel)
+    if (auto note = note_on_whole_operators(result.workload_as_run,
+                                            MeshOptions::size(scenario.parallel->tensor));
+        !note.empty())
+      result.notes.push_back(std::move(note));
   result.saved_bytes = step.saved_bytes;
   const Stopwatch watch;
   const Problem problem{result.workload_as_run, chain,       scenario.platform, ranks.topology(),

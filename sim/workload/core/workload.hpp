@@ -131,6 +131,7 @@ struct Operator {
   KernelShape kernel;
   bool runs_once = false;  ///< no policy may run it again
   bool is_random = false;  ///< draws random numbers: what it makes differs from run to run
+  bool is_whole = false;   ///< on each rank of a tensor axis, for the same samples
   /// The state of the generator before its first run, kept there where it runs again; or kNoTensor
   /// (workload/cost/generator_states.hpp).
   TensorId generator = kNoTensor;

@@ -31,6 +31,7 @@ struct OperatorSpec {
   KernelShape kernel;
   bool runs_once = false;
   bool is_random = false;
+  bool is_whole = false;
   Collective collective;
   std::vector<TensorId> reads, updates, kept, bare;
 };

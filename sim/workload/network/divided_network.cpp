@@ -101,13 +101,25 @@ class Divider {
     builder_.compute_in_fp8(false);
     if (call.op != kNoValue) {
       operators_[call.op] = builder_.operators() - 1;
-      if (tensor_ > 1) builder_.set_whole(whole_.operators[call.op].effect.parameters);
+      if (tensor_ > 1) compare_with_whole(whole_.operators[call.op].effect);
     }
     if (divided.sums_output) output = summed(output, call.name);
     if (experts.hands_out) output = swapped(output, call.name);
     if (call.output == kNoValue) return;
     values_[call.output] = output;
     if (divided.output == Part::copied) copies_[call.output] = cast_copies_[call.output] = output;
+  }
+
+  /// What the tensor axis leaves of the operator that was added last, of whose positions a rank has its own.
+  void compare_with_whole(const OperatorEffect& whole) {
+    builder_.set_whole(whole.parameters);
+    const auto work = [](const OperatorEffect& it) {
+      return 2 * static_cast<double>(it.macs.count()) +
+             static_cast<double>(it.forward_flops.count());
+    };
+    // Half of it where two ranks divide it, but for what is rounded.
+    const double of_rank = work(builder_.last_effect()) * static_cast<double>(context_);
+    if (of_rank > work(whole) * 3 / 4) builder_.mark_whole();
   }
 
   /// The value as layers read it that are divided by columns: one for all of them.

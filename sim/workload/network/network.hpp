@@ -77,6 +77,7 @@ struct NetworkOperator {
   bool is_undone = false;                ///< a pooling whose indices a later operator reads
   bool makes_partial_gradients = false;  ///< of its parameters (Tensor::is_partial)
   bool divides_experts = false;          ///< its parameters are those of a rank (is_of_experts)
+  bool is_whole = false;                 ///< on each rank of a tensor axis (Operator::is_whole)
 };
 
 struct Network {

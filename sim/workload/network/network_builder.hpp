@@ -80,6 +80,11 @@ class NetworkBuilder {
   [[nodiscard]] std::uint32_t storage_of(std::uint32_t value) const {
     return network_.values[value].storage;
   }
+  /// Of the operator that was added last.
+  [[nodiscard]] const OperatorEffect& last_effect() const {
+    return network_.operators.back().effect;
+  }
+  void mark_whole() { network_.operators.back().is_whole = true; }
   [[nodiscard]] std::uint32_t operators() const {
     return static_cast<std::uint32_t>(network_.operators.size());
   }

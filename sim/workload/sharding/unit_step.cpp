@@ -208,6 +208,7 @@ OperatorSpec UnitStep::spec_of(std::uint32_t old) {
   spec.kernel = op.kernel;
   spec.runs_once = op.runs_once;
   spec.is_random = op.is_random;
+  spec.is_whole = op.is_whole;
   spec.collective = op.collective;
   spec.reads = list(old, op.reads);
   spec.updates = list(old, op.updates);

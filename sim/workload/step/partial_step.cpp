@@ -51,6 +51,7 @@ OperatorSpec PartialStep::layer_spec(const NetworkOperator& op, Phase phase) con
   spec.phase = phase;
   spec.operator_class = op.rule->operator_class;
   spec.is_random = op.rule->traits.is_random && phase == Phase::forward;
+  spec.is_whole = op.is_whole;
   if (op.type != network.dtype) spec.dtype = op.type;
   if (op.is_in_fp8) spec.dtype = DType::fp8;
   if (is_in_int8(op, phase != Phase::forward)) spec.dtype = DType::int8;
