@@ -1,6 +1,5 @@
 #include "base/dense_id.hpp"
 #include "base/divisors.hpp"
-#include "base/names_hint.hpp"
 #include "base/quantity_text.hpp"
 #include "plan/build/collective_choice.hpp"
 #include "plan/build/spread_plan.hpp"
@@ -34,12 +33,10 @@ std::string product_text(const MeshOptions& parallel) {
 
 std::vector<ProcessorId> processors_named(const Platform& platform,
                                           const Located<std::string>& name) {
-  auto found = copies_named<ProcessorId>(platform.processors, name.value);
-  if (!found.empty()) return found;
-  std::vector<std::string> known;
-  for (const Processor& processor : platform.processors) known.push_back(processor.name);
-  refuse(name.where, fmt::format("platform `{}` has no processor `{}`", platform.name, name.value),
-         hint_of_names(name.value, known));
+  Diagnostics diagnostics;
+  check_name(name, platform.processors, "processor", platform, diagnostics);
+  diagnostics.throw_if_errors();
+  return copies_named<ProcessorId>(platform.processors, name.value);
 }
 
 /// "gpu", where the platform has so many of gpu0, gpu1, ..; or "".

@@ -1,6 +1,5 @@
 #include "policy/parallel/state_options.hpp"
 
-#include "base/names_hint.hpp"
 #include "policy/interface/entry.hpp"
 #include "policy/parallel/named_copies.hpp"
 
@@ -13,17 +12,6 @@
 namespace plimsoll {
 
 namespace {
-
-template <class Part>
-void check_name(const std::optional<Located<std::string>>& named, const std::vector<Part>& parts,
-                const char* kind, const Platform& platform, Diagnostics& diagnostics) {
-  if (!named || !copies_named<std::uint32_t>(parts, named->value).empty()) return;
-  std::vector<std::string> names;
-  for (const Part& part : parts) names.push_back(part.name);
-  diagnostics.error(named->where,
-                    fmt::format("platform `{}` has no {} `{}`", platform.name, kind, named->value),
-                    hint_of_names(named->value, names));
-}
 
 void check_holds(const std::optional<Located<std::string>>& named, const Platform& platform,
                  Diagnostics& diagnostics) {
@@ -167,12 +155,14 @@ Format<StateOptions> state_format() {
 
 void check_state(const StateOptions& state, const Platform& platform, Diagnostics& diagnostics) {
   if (state.optimizer) {
-    check_name(state.optimizer->on, platform.processors, "processor", platform, diagnostics);
-    check_name(state.optimizer->memory, platform.memories, "memory", platform, diagnostics);
+    if (const auto& on = state.optimizer->on)
+      check_name(*on, platform.processors, "processor", platform, diagnostics);
+    if (const auto& memory = state.optimizer->memory)
+      check_name(*memory, platform.memories, "memory", platform, diagnostics);
     check_holds(state.optimizer->memory, platform, diagnostics);
   }
   for (const auto* named : {&state.parameters, &state.gradients}) {
-    check_name(*named, platform.memories, "memory", platform, diagnostics);
+    if (*named) check_name(**named, platform.memories, "memory", platform, diagnostics);
     check_holds(*named, platform, diagnostics);
   }
 }

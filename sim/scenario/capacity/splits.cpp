@@ -14,11 +14,11 @@ namespace {
 
 constexpr const char* kRest = "data";
 constexpr std::size_t kMostChoices = 1'000;
-constexpr std::int64_t kMostRanks = 1'000'000'000;
+constexpr std::int64_t kLargestAxis = 1'000'000'000;
 
 std::optional<std::int64_t> size_in(const Node& node) {
   Diagnostics told_by_the_mesh;
-  return integer(1, kMostRanks).read(node, told_by_the_mesh);
+  return integer(1, kLargestAxis).read(node, told_by_the_mesh);
 }
 
 struct Choice {

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -59,6 +60,19 @@ std::int64_t group_that_divides(std::int64_t data, std::int64_t group) {
   return data;
 }
 
+/// Writes all of `sharding` that is not left to its defaults.
+void write_sharding(MeshTrial& trial) {
+  const ShardingOptions& sharding = trial.scenario.sharding;
+  std::vector<std::string> parts;
+  if (sharding.stage > 0) parts.push_back(fmt::format("stage: {}", sharding.stage));
+  if (sharding.group) parts.push_back(fmt::format("group: {}", sharding.group->value));
+  if (!sharding.overlap) parts.emplace_back("overlap: false");
+  if (trial.scenario.state) parts.push_back(fmt::format("prefetch: {}", sharding.prefetch));
+  if (sharding.from_master)
+    parts.push_back(fmt::format("from_master: {}", sharding.from_master->value));
+  trial.set(fmt::format("sharding={{{}}}", fmt::join(parts, ", ")));
+}
+
 /// What is told of the data axis, for one of another size. Of no ranks that hold the same nothing is told but what
 /// `state` takes.
 void fit_to_data(MeshTrial& trial) {
@@ -68,8 +82,7 @@ void fit_to_data(MeshTrial& trial) {
     const std::int64_t prefetch = sharding.prefetch;
     sharding = {};
     sharding.prefetch = prefetch;
-    trial.set(trial.scenario.state ? fmt::format("sharding={{prefetch: {}}}", prefetch)
-                                   : "sharding={}");
+    write_sharding(trial);
   }
   const std::int64_t data = size_of(parallel.data);
   auto& group = trial.scenario.sharding.group;
@@ -89,12 +102,7 @@ void set_stage(MeshTrial& trial, std::int64_t stage) {
   sharding.stage = stage;
   if (stage < 3 || !sharding.bucket) return trial.set(fmt::format("sharding.stage={}", stage));
   sharding.bucket.reset();
-  std::string rest;
-  if (sharding.group) rest += fmt::format(", group: {}", sharding.group->value);
-  if (!sharding.overlap) rest += ", overlap: false";
-  if (trial.scenario.state) rest += fmt::format(", prefetch: {}", sharding.prefetch);
-  if (sharding.from_master) rest += fmt::format(", from_master: {}", sharding.from_master->value);
-  trial.set(fmt::format("sharding={{stage: {}{}}}", stage, rest));
+  write_sharding(trial);
 }
 
 /// An `order` that leaves the axis out has it innermost, as by default.

@@ -14,4 +14,9 @@ namespace plimsoll {
 /// normalization and a loss are several such steps.
 [[nodiscard]] bool is_fusible(const Operator& op);
 
+/// Whether it is a forward that brings parameters which are held elsewhere (workload/sharding/unit_step.hpp).
+[[nodiscard]] inline bool gathers_for_forward(const Operator& op) {
+  return op.phase == Phase::forward && brings_parameters(op);
+}
+
 }  // namespace plimsoll

@@ -1,6 +1,7 @@
 #include "policy/pipeline/reruns/block_reruns.hpp"
 
 #include "base/dense_id.hpp"
+#include "workload/core/operator_traits.hpp"
 
 #include <algorithm>
 
@@ -10,8 +11,7 @@ namespace {
 
 bool gathers_parameters(const Workload& workload, const SlotGraph& slot, std::uint32_t node) {
   const OperatorId op = slot.parts[node].first;
-  return op != kNoOperator && workload[op].phase == Phase::forward &&
-         brings_parameters(workload[op]);
+  return op != kNoOperator && gathers_for_forward(workload[op]);
 }
 
 class BlockFinder {

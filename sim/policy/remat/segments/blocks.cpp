@@ -4,6 +4,7 @@
 #include "policy/interface/entry.hpp"
 #include "policy/interface/registry.hpp"
 #include "policy/remat/segments/named_blocks.hpp"
+#include "workload/core/operator_traits.hpp"
 
 #include <algorithm>
 
@@ -32,11 +33,6 @@ struct Makers {
   std::vector<std::uint32_t> made, changed;  ///< by tensor; kNone: by no forward
 };
 
-/// A forward that brings parameters which are held elsewhere (workload/sharding/unit_step.hpp).
-bool gathers_parameters(const Operator& op) {
-  return op.phase == Phase::forward && brings_parameters(op);
-}
-
 /// What of each block runs again: what its backwards read of the block, and what is read to make
 /// that. A block's input that the block changes in place is there as it was changed. Parameters are
 /// gathered again for it, wherever that was done first.
@@ -58,7 +54,7 @@ class BlockRuns {
     for (std::uint32_t op = workload.forwards; op < workload.optimizer_begin; ++op)
       note_backward(workload.operators[op], block_of_backward(op));
     for (std::uint32_t f = workload.forwards; f-- > 0;)
-      if (block_of_[f] != kNone && !gathers_parameters(workload.operators[f]) && makes_needed(f)) {
+      if (block_of_[f] != kNone && !gathers_for_forward(workload.operators[f]) && makes_needed(f)) {
         again_[f] = true;
         need_reads(workload.operators[f], block_of_[f]);
       }
@@ -79,7 +75,7 @@ class BlockRuns {
       if (!again_[f]) continue;
       for (const TensorId value : workload_.list(workload_.operators[f].reads)) {
         const std::uint32_t made = makers_.made[index(value)];
-        if (made != kNone && gathers_parameters(workload_.operators[made]) && !stays(made) &&
+        if (made != kNone && gathers_for_forward(workload_.operators[made]) && !stays(made) &&
             std::ranges::find(gathers, made) == gathers.end())
           gathers.push_back(made);
       }
