@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -301,11 +302,15 @@ class PatternSearch {
       unit = devices;
       trial = trial_of(all_, many_, devices + kSome * unit, unit);
     }
-    if (by.begins_short || !can_probe(probe_size(kProbeFills.front() * devices, unit)))
+    // Of the first size, where that has been asked.
+    std::optional<bool> is_possible;
+    if (!by.begins_short) is_possible = can_probe(probe_size(kProbeFills.front() * devices, unit));
+    if (!is_possible.value_or(false))
       if (auto made = play(trial, by)) return made;
     for (const std::uint32_t fills : kProbeFills) {
       const std::uint32_t size = probe_size(fills * devices, unit);
-      if (!can_probe(size)) break;
+      const auto known = std::exchange(is_possible, std::nullopt);
+      if (!(known ? *known : can_probe(size))) break;
       Sample probe(std::nullopt, by.keeps_memory);
       if (!play(size, probe)) break;
       if (auto made = by_probe(probe, size, unit, by)) return made;

@@ -53,6 +53,21 @@ Bytes held(const RunResult& result, TensorClass of_class, bool of_experts) {
   return bytes;
 }
 
+/// On machines of eight GPUs; `rest`: all but platform and workload.
+RunResult run_on_machines(int machines, const std::string& workload, const std::string& rest) {
+  const Scenario scenario = read_scenario(
+      parse_document(fmt::format("scenario: s\nplatform: {}/platforms/h100-cluster.yaml\n"
+                                 "set: {{cluster.nodes.count: {}}}\nworkload: {{{}}}\n{}\n",
+                                 PLIMSOLL_SOURCE_DIR, machines, workload, rest),
+                     "s.yaml"),
+      ".");
+  return run_policy(scenario, scenario.policies.front());
+}
+
+std::string resnet_of(int batch) {
+  return fmt::format("model: {}/workloads/resnet18.yaml, batch: {}", PLIMSOLL_SOURCE_DIR, batch);
+}
+
 }  // namespace
 
 TEST_CASE("ranks of context and expert axes alone divide what they would all hold") {
@@ -143,15 +158,9 @@ TEST_CASE("a ring that goes through one adapter of each machine is told of") {
   const test::TemporaryFolder folder;
   const auto network = folder.write("net.yaml", kMixture);
   const auto says_so = [&](const char* axes) {
-    const Scenario scenario = read_scenario(
-        parse_document(
-            fmt::format("scenario: s\nplatform: {}/platforms/h100-cluster.yaml\n"
-                        "set: {{cluster.nodes.count: 2}}\nworkload: {{model: {}, batch: 16, dtype: "
-                        "bf16}}\nparallel: {{{}}}\npolicy: none\n",
-                        PLIMSOLL_SOURCE_DIR, network.string(), axes),
-            "s.yaml"),
-        ".");
-    const RunResult result = run_policy(scenario, scenario.policies.front());
+    const RunResult result =
+        run_on_machines(2, fmt::format("model: {}, batch: 16, dtype: bf16", network.string()),
+                        fmt::format("parallel: {{{}}}\npolicy: none", axes));
     return std::ranges::any_of(result.notes, [](const std::string& note) {
       return note.starts_with("the ring of the data axis takes ");
     });
@@ -168,16 +177,9 @@ TEST_CASE("a plan of too many steps is refused before it is made") {
   const std::string large = fmt::format("{}/workloads/llama3-405b.yaml", PLIMSOLL_SOURCE_DIR);
   const auto run_with = [](const std::string& network, const char* collectives,
                            const char* sharding = "{}") {
-    const Scenario scenario = read_scenario(
-        parse_document(
-            fmt::format("scenario: s\nplatform: {}/platforms/h100-cluster.yaml\n"
-                        "set: {{cluster.nodes.count: 1024}}\nworkload: {{model: {}, batch: 8192, "
-                        "dtype: bf16}}\nparallel: {{data: 8192, {}}}\nsharding: {}\n"
-                        "policy: none\n",
-                        PLIMSOLL_SOURCE_DIR, network, collectives, sharding),
-            "s.yaml"),
-        ".");
-    return run_policy(scenario, scenario.policies.front());
+    return run_on_machines(1024, fmt::format("model: {}, batch: 8192, dtype: bf16", network),
+                           fmt::format("parallel: {{data: 8192, {}}}\nsharding: {}\npolicy: none",
+                                       collectives, sharding));
   };
   using Catch::Matchers::Contains;
   CHECK_THROWS_WITH(run_with(large, "collectives: ring", "{stage: 3}"),
@@ -190,15 +192,9 @@ TEST_CASE("a plan of too many steps is refused before it is made") {
 
 TEST_CASE("activations go to the host of the machine in which a rank is") {
   const auto run_on = [](int nodes) {
-    const Scenario scenario = read_scenario(
-        parse_document(fmt::format("scenario: s\nplatform: {0}/platforms/h100-cluster.yaml\n"
-                                   "set: {{cluster.nodes.count: {1}}}\n"
-                                   "workload: {{model: {0}/workloads/resnet18.yaml, batch: {2}}}\n"
-                                   "parallel: {{data: {2}}}\npolicy: offload/save-on-cpu\n",
-                                   PLIMSOLL_SOURCE_DIR, nodes, 8 * nodes),
-                       "s.yaml"),
-        ".");
-    return run_policy(scenario, scenario.policies.front());
+    return run_on_machines(
+        nodes, resnet_of(8 * nodes),
+        fmt::format("parallel: {{data: {}}}\npolicy: offload/save-on-cpu", 8 * nodes));
   };
   const RunResult one = run_on(1), three = run_on(3);
   const auto bytes_of = [](const RunResult& result, const std::string& link) {
@@ -219,15 +215,8 @@ TEST_CASE("activations go to the host of the machine in which a rank is") {
 
 TEST_CASE("the ranks of one machine stand for all where a ring leaves it at one of them") {
   const auto run_with = [](const char* parallel) {
-    const Scenario scenario = read_scenario(
-        parse_document(fmt::format("scenario: s\nplatform: {0}/platforms/h100-cluster.yaml\n"
-                                   "set: {{cluster.nodes.count: 3}}\n"
-                                   "workload: {{model: {0}/workloads/resnet18.yaml, batch: 24}}\n"
-                                   "parallel: {{{1}}}\npolicy: none\n",
-                                   PLIMSOLL_SOURCE_DIR, parallel),
-                       "s.yaml"),
-        ".");
-    return run_policy(scenario, scenario.policies.front());
+    return run_on_machines(3, resnet_of(24),
+                           fmt::format("parallel: {{{}}}\npolicy: none", parallel));
   };
   const RunResult some = run_with("data: 24"), all = run_with("data: 24, play: all");
   CHECK(some.plan.replicas == 8);

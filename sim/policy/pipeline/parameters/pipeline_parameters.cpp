@@ -219,4 +219,10 @@ void require_link(const Problem& problem, MemoryId a, MemoryId b, const char* wh
                             problem.platform[b].name, what));
 }
 
+void require_links_of_stages(const Problem& problem, std::span<const MemoryId> by_slot,
+                             const Location& where) {
+  for (std::size_t slot = 1; slot < by_slot.size(); ++slot)
+    require_link(problem, by_slot[slot - 1], by_slot[slot], "neighbouring stages", where);
+}
+
 }  // namespace plimsoll

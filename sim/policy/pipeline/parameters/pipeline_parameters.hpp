@@ -6,6 +6,7 @@
 #include "policy/pipeline/parameters/operator_reruns.hpp"
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -296,5 +297,9 @@ void refuse_too_many_steps(const Problem& problem, const PipelineParameters& par
 /// Throws InputError where no route joins the memories, which hold `what`, both ways.
 void require_link(const Problem& problem, MemoryId a, MemoryId b, const char* what,
                   const Location& where);
+
+/// Likewise of stages that follow each other, by the memories in which they run.
+void require_links_of_stages(const Problem& problem, std::span<const MemoryId> by_slot,
+                             const Location& where);
 
 }  // namespace plimsoll

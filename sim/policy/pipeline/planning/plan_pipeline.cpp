@@ -19,11 +19,10 @@ namespace {
 /// As the plan of the schedule does.
 void require_links(const Problem& problem, const PipelineParameters& parameters,
                    const Schedule& schedule, std::span<const ProcessorId> devices) {
-  const auto memory = [&](std::size_t slot) {
-    return problem.platform[devices[schedule.placement[slot]]].memory;
-  };
-  for (std::size_t slot = 1; slot < schedule.placement.size(); ++slot)
-    require_link(problem, memory(slot - 1), memory(slot), "neighbouring stages", parameters.where);
+  std::vector<MemoryId> by_slot;
+  for (const std::uint32_t device : schedule.placement)
+    by_slot.push_back(problem.platform[devices[device]].memory);
+  require_links_of_stages(problem, by_slot, parameters.where);
 }
 
 /// With the first of its partitions.

@@ -52,7 +52,8 @@ class PipelinePlanner {
     for (const auto* all : {&placed_, &turned_})
       for (const Slots& slots : *all) require_links(slots);
     for (std::uint32_t d = 0; d < schedule.partners.size(); ++d)
-      require_route(memory(d), memory(schedule.partners[d]), "partners in a pipeline");
+      require_link(problem, memory(d), memory(schedule.partners[d]), "partners in a pipeline",
+                   parameters.where);
     reductions_.emplace(problem, parameters, copies_, schedule.partners,
                         GradientReductions::Times{updates(), schedule.updates.every > 0}, builder_);
     if (parameters.load_from) loading_.emplace(problem, parameters, devices.size(), builder_);
@@ -163,12 +164,9 @@ class PipelinePlanner {
   }
 
   void require_links(const Slots& slots) const {
-    for (std::size_t s = 0; s + 1 < slots.count(); ++s)
-      require_route(memory(slots.device(s)), memory(slots.device(s + 1)), "neighbouring stages");
-  }
-
-  void require_route(MemoryId a, MemoryId b, const char* what) const {
-    require_link(problem_, a, b, what, parameters_.where);
+    std::vector<MemoryId> by_slot;
+    for (std::size_t s = 0; s < slots.count(); ++s) by_slot.push_back(memory(slots.device(s)));
+    require_links_of_stages(problem_, by_slot, parameters_.where);
   }
 
   bool inputs_made(const Task& task) const {
