@@ -57,9 +57,13 @@ void RankedPlan::find_memories() {
 
 void RankedPlan::find_hosts(const Topology& topology) {
   hosts_.resize(platform.memories.size());
+  std::vector<bool> is_ranks(platform.memories.size());
+  for (const auto& likes : spreading.likes)
+    for (const ProcessorId of : likes) is_ranks[index(platform[of].memory)] = true;
   const auto find = [&](MemoryId m) {
-    if (device(m) == kNone && hosts_[index(m)].empty())
-      hosts_[index(m)] = hosts_of_ranks(m, ranks, spreading, platform, topology);
+    if (device(m) != kNone || !hosts_[index(m)].empty()) return;
+    if (is_ranks[index(m)]) refuse("uses `" + platform[m].name + "`, in which another rank works");
+    hosts_[index(m)] = hosts_of_ranks(m, ranks, spreading, platform, topology);
   };
   for (const Buffer& buffer : of_one.buffers) find(buffer.memory);
   for (const Lane& lane : of_one.lanes) {

@@ -392,7 +392,8 @@ PolicyInfo hybrid_pofo_policy() {
            "O(L^2 S) for S = 256 states before a stage (fewer beyond 128 stages), and "
            "O(L^3) for the inner "
            "schedules in 500 slots; on networks up to 17 times; with `improve` for 2 to 64 "
-           "budgets, for 2 on networks"},
+           "budgets, for 2 on networks",
+       .is_for_chains = true},
       record, plan_pofo);
 }
 

@@ -33,6 +33,7 @@ struct PolicyFacts {
 struct PolicyText {
   std::string name, summary, paper, assumes, guarantees, complexity;
   PolicyFacts facts = {};
+  bool is_for_chains = false;          ///< PolicyInfo::is_for_chains
   bool is_for_compute_graphs = false;  ///< PolicyInfo::is_for_compute_graphs
   bool is_online = false;              ///< PolicyInfo::is_online
 };
@@ -111,6 +112,7 @@ template <class Parameters>
           std::move(text.assumes),
           std::move(text.guarantees),
           std::move(text.complexity),
+          text.is_for_chains,
           text.is_for_compute_graphs,
           text.is_online,
           format.shape,

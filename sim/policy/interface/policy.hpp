@@ -85,6 +85,7 @@ struct PolicyInfo {
   std::string assumes;     ///< chain or graph, equal or general costs, ...
   std::string guarantees;  ///< exact, bound, heuristic
   std::string complexity;
+  bool is_for_chains = false;          ///< takes stages of the chain as a whole
   bool is_for_compute_graphs = false;  ///< and for nothing else: chains and networks are refused
   /// Decides while it runs. It may fail with more memory where it does not with less, so searches
   /// for a budget try all of them.

@@ -11,6 +11,7 @@
 #include "scenario/run/given_budget.hpp"
 #include "scenario/run/planned_order.hpp"
 #include "scenario/run/step_of_rank.hpp"
+#include "scenario/run/uncut_stage.hpp"
 #include "scenario/run/unknown_energy.hpp"
 #include "scenario/run/whole_operators.hpp"
 #include "workload/cost/cost_model.hpp"
@@ -253,6 +254,13 @@ std::optional<Time> makespan_alone(const Workload& step, const Platform& roomy,
   return makespan_on(roomy, ranks.topology(), plan, step, inspector);
 }
 
+/// Whether it matters how the chain is cut, and ranks or a place for state may have left it whole.
+bool needs_cuts(const Scenario& scenario, const BoundPolicy& bound) {
+  const PolicyInfo* info = find_policy(bound.name);
+  const bool is_for_chains = bound.is_pipeline || (info != nullptr && info->is_for_chains);
+  return is_for_chains && (scenario.parallel || scenario.state);
+}
+
 RunResult run_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
                    const Ranks& ranks, const RunOptions& options, TrainingStep step,
                    const std::string& step_key, RunInspector* inspector) {
@@ -264,6 +272,9 @@ RunResult run_step(const Scenario& scenario, const Node& policy, const BoundPoli
     if (auto note = note_on_whole_operators(result.workload_as_run,
                                             MeshOptions::size(scenario.parallel->tensor));
         !note.empty())
+      result.notes.push_back(std::move(note));
+  if (needs_cuts(scenario, bound))
+    if (std::string note = note_on_uncut_stage(chain, result.workload_as_run); !note.empty())
       result.notes.push_back(std::move(note));
   result.saved_bytes = step.saved_bytes;
   const Stopwatch watch;

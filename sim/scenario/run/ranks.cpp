@@ -8,6 +8,8 @@
 #include "workload/sharding/sharded_step.hpp"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -426,19 +428,30 @@ Node Ranks::policy_of_one(const Node& policy) const {
   return told;
 }
 
+/// All but those that only update, and of a mesh those of no rank's kind: a host's, whose memory is storage.
+std::vector<ProcessorId> Ranks::that_compute(const Platform& platform) const {
+  std::set<std::string_view> kinds;
+  if (is_mesh())
+    for (const auto& likes : spreading_->likes)
+      for (const ProcessorId of : likes) kinds.insert(platform[of].key());
+  std::vector<ProcessorId> kept;
+  for (std::uint32_t p = 0; p < platform.processors.size(); ++p)
+    if (std::ranges::count(updaters_, ProcessorId{p}) == 0 &&
+        (!is_mesh() || kinds.contains(platform.processors[p].key())))
+      kept.push_back(ProcessorId{p});
+  return kept;
+}
+
 Planned Ranks::planned(const std::function<Planned(const Problem&)>& plan,
                        const Problem& problem) const {
-  if (!away_) return plan(problem);
-  const Workload seen = as_seen_here(problem.workload, away_->updates);
+  const bool names_devices = is_mesh() && scenario_.parallel->devices;
+  if (!away_ && !names_devices) return plan(problem);
+  const std::vector<ProcessorId> kept = that_compute(problem.platform);
+  const Workload seen = away_ ? as_seen_here(problem.workload, away_->updates) : problem.workload;
   const ChainView chain = chain_view(seen);
   Platform here = problem.platform;
   here.processors.clear();
-  std::vector<ProcessorId> kept;
-  for (std::uint32_t p = 0; p < problem.platform.processors.size(); ++p) {
-    if (std::ranges::count(updaters_, ProcessorId{p}) > 0) continue;
-    kept.push_back(ProcessorId{p});
-    here.processors.push_back(problem.platform.processors[p]);
-  }
+  for (const ProcessorId p : kept) here.processors.push_back(problem.platform[p]);
   const Topology topology(here);
   Planned planned = plan({seen, chain, here, topology, problem.judge, problem.work});
   if (Plan* own = std::get_if<Plan>(&planned)) {

@@ -83,6 +83,7 @@ class Ranks {
   /// Whether units are stages of the chain.
   [[nodiscard]] bool is_by_stage() const { return spreading_->likes.size() > 1; }
   [[nodiscard]] std::int64_t size(std::optional<Located<std::int64_t>> MeshOptions::*axis) const;
+  [[nodiscard]] std::vector<ProcessorId> that_compute(const Platform& platform) const;
   void find_mesh();
   void check_updaters() const;
   void find_homes(const Node& policy);

@@ -213,6 +213,33 @@ TEST_CASE("activations go to the host of the machine in which a rank is") {
     CHECK(peak_of(three, host) == peak_of(one, "dram0"));
 }
 
+TEST_CASE(
+    "the memory of a host whose processor is no rank is storage, that of another rank is none") {
+  const auto run_with = [](const char* policy) {
+    const Scenario scenario = read_scenario(
+        parse_document(
+            fmt::format("scenario: s\nplatform:\n  platform: p\n  extends: h100-cluster\n"
+                        "  memories: {{nvme: {{capacity: 30 TB, bandwidth: 25 GB/s}}}}\n"
+                        "  processors: {{cpu: {{memory: dram, compute: {{fp32: 3 TFLOP/s}}}}}}\n"
+                        "  links: {{ssd: {{between: [dram, nvme], bandwidth: 25 GB/s}}}}\n"
+                        "  cluster: {{shared: [dram, nvme], nodes: {{count: 2}}}}\n"
+                        "workload: {{model: {}/workloads/resnet18.yaml, batch: 16}}\n"
+                        "parallel: {{data: 16, devices: [gpu]}}\npolicy: {}\n",
+                        PLIMSOLL_SOURCE_DIR, policy),
+            "s.yaml"),
+        fmt::format("{}/scenarios/what-if", PLIMSOLL_SOURCE_DIR));
+    return run_policy(scenario, scenario.policies.front());
+  };
+  const RunResult result = run_with("offload/all");
+  for (const LinkMetrics& link : result.metrics.links)
+    if (link.name.starts_with("ssd")) CHECK(link.bytes[0] == Bytes{});
+  CHECK(std::ranges::any_of(result.metrics.links, [](const LinkMetrics& link) {
+    return link.name == "pcie9" && link.bytes[0] > Bytes{};
+  }));
+  CHECK_THROWS_WITH(run_with("{name: offload/eager, to: hbm1}"),
+                    Catch::Matchers::Contains("uses `hbm1`, in which another rank works"));
+}
+
 TEST_CASE("the ranks of one machine stand for all where a ring leaves it at one of them") {
   const auto run_with = [](const char* parallel) {
     return run_on_machines(3, resnet_of(24),

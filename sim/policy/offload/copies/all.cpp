@@ -61,7 +61,8 @@ PolicyInfo offload_all_policy() {
        .assumes = "a chain (networks are cut at articulation points); whole copies; stages 1..L-2",
        .guarantees = "a peak that does not depend on the budget; makespan: stage by stage, the "
                      "longer of computation and copy",
-       .complexity = "O(operators)"},
+       .complexity = "O(operators)",
+       .is_for_chains = true},
       offload_record<OffloadParameters>("offload/all"), plan_all);
 }
 

@@ -90,7 +90,8 @@ PolicyInfo offload_eager_policy() {
        .paper = "vDNN_all without its barriers; the prefetch distance as a parameter",
        .assumes = "a chain (networks are cut at articulation points); whole copies; stages 1..L-2",
        .guarantees = "none: a rule",
-       .complexity = "O(operators log operators)"},
+       .complexity = "O(operators log operators)",
+       .is_for_chains = true},
       record, plan_eager);
 }
 

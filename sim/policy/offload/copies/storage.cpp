@@ -20,15 +20,18 @@ std::optional<Time> round_trip(const Problem& problem, MemoryId home, MemoryId s
          transfer_time(kProbe, back->bandwidth);
 }
 
-/// How to copy to a memory in which a processor computes, where one is linked.
+/// How to copy to a memory in which a processor computes, where one is linked: the largest, a host's before a peer's.
 std::string named_by_hand(const Problem& problem, MemoryId home) {
+  std::optional<MemoryId> largest;
   for (std::uint32_t m = 0; m < problem.platform.memories.size(); ++m) {
     const Memory& memory = problem.platform.memories[m];
     if (MemoryId{m} == home || memory.is_switch || !round_trip(problem, home, MemoryId{m}))
       continue;
-    return fmt::format("`to: {}` copies to a memory in which a processor computes", memory.name);
+    if (!largest || memory.capacity > problem.platform[*largest].capacity) largest = MemoryId{m};
   }
-  return "";
+  if (!largest) return "";
+  return fmt::format("`to: {}` copies to a memory in which a processor computes",
+                     problem.platform[*largest].name);
 }
 
 MemoryId fastest_storage(const Problem& problem, MemoryId home, const Location& where) {

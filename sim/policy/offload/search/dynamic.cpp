@@ -36,7 +36,8 @@ PolicyInfo offload_dynamic_policy() {
        .complexity = "O(L S^2) for S = 256 states a stage; exact for the model while these "
                      "suffice. With "
                      "`improve` for up to 64 budgets, until the bound of the next is no less than "
-                     "the best plan"},
+                     "the best plan",
+       .is_for_chains = true},
       offload_planner_record<OffloadPlannerParameters>("offload/dynamic"), plan_dynamic);
 }
 

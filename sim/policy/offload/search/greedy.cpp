@@ -27,7 +27,8 @@ PolicyInfo offload_greedy_policy() {
                      "to 64 smaller budgets and, with whole copies, offload/prefix. Its "
                      "claims.model_makespan is the best time of any set in the fluid model of "
                      "offload/dynamic, no execution's",
-       .complexity = "O(L S^2) for S = 256 states a stage of the model; the rule itself O(L)"},
+       .complexity = "O(L S^2) for S = 256 states a stage of the model; the rule itself O(L)",
+       .is_for_chains = true},
       offload_planner_record<OffloadPlannerParameters>("offload/greedy"), plan_greedy);
 }
 

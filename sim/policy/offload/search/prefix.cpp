@@ -149,7 +149,8 @@ PolicyInfo offload_prefix_policy() {
            "the fewest stages for which this rule fits the budget; of the prefetch "
            "distances 1 to 3 the fastest. With `improve` no slower than its plans for up to "
            "64 smaller budgets",
-       .complexity = "O(operators x log stages); with `improve` for 2 to 64 budgets"},
+       .complexity = "O(operators x log stages); with `improve` for 2 to 64 budgets",
+       .is_for_chains = true},
       record, plan_prefix);
 }
 

@@ -125,7 +125,8 @@ PolicyInfo offload_transformer_engine_policy() {
        .assumes = "a chain (networks are cut at articulation points), best of equal layers; on an "
                   "abstract chain a_i lies inside saved_i, so backward i+1 waits for that set, too",
        .guarantees = "a rule without a budget: a number of sets, not of bytes",
-       .complexity = "O(operators + reads)"},
+       .complexity = "O(operators + reads)",
+       .is_for_chains = true},
       record, plan_transformer_engine);
 }
 

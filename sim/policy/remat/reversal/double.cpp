@@ -91,7 +91,8 @@ PolicyInfo remat_double_policy() {
            "at most two recomputations of a stage; on equal stages about outer / inner outputs and "
            "`inner` stages kept on chip, L / outer outputs off chip: 2 L^(1/4) and sqrt(L) by "
            "default",
-       .complexity = "O(operators)"},
+       .complexity = "O(operators)",
+       .is_for_chains = true},
       record, plan_double);
 }
 

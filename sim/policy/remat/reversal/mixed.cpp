@@ -42,7 +42,8 @@ PolicyInfo remat_mixed_policy() {
            "exact on equal stages: the least number of forwards; never more than remat/revolve",
        .complexity =
            "O(L^2 x snapshots), at most 20,000,000,000, and O(forwards of the schedule), at most "
-           "4,000,000 actions"},
+           "4,000,000 actions",
+       .is_for_chains = true},
       snapshot_record("remat/mixed"), plan_mixed);
 }
 

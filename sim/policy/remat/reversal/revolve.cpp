@@ -51,7 +51,8 @@ PolicyInfo remat_revolve_policy() {
        .guarantees =
            "exact on equal stages: the least number of forwards for that many stored states, every "
            "backward right after the kept forward of its stage",
-       .complexity = "O(forwards of the schedule), at most 4,000,000 actions"},
+       .complexity = "O(forwards of the schedule), at most 4,000,000 actions",
+       .is_for_chains = true},
       snapshot_record("remat/revolve"), plan_revolve);
 }
 

@@ -98,7 +98,8 @@ PolicyInfo remat_two_level_policy() {
                      "which the recursion is only an upper bound of the time",
        .complexity = "O(L^2 x storage_slots), at most 4,000,000,000, and O(forwards of the "
                      "schedule), at most "
-                     "4,000,000 actions"},
+                     "4,000,000 actions",
+       .is_for_chains = true},
       record, plan_two_level);
 }
 

@@ -191,7 +191,8 @@ PolicyInfo remat_rotor_policy() {
            "these, and feasible where one of them is",
        .complexity =
            "O(slots L^3) time, O(slots L^2) memory at most; `exact`: points of frontiers instead "
-           "of slots, refused beyond 67108864 of them in all. At most 4096 stages"},
+           "of slots, refused beyond 67108864 of them in all. At most 4096 stages",
+       .is_for_chains = true},
       record, plan_rotor);
 }
 

@@ -115,7 +115,8 @@ PolicyInfo remat_exact_policy() {
            "bound is the sum of the times",
        .complexity =
            "exponential in the stages; `nodes` states of 70 B and O(stages^2) time each. Beyond "
-           "63 stages that of remat/nonpersistent at 500 slots"},
+           "63 stages that of remat/nonpersistent at 500 slots",
+       .is_for_chains = true},
       record, plan_exact);
 }
 

@@ -58,7 +58,8 @@ PolicyInfo remat_nonpersistent_policy() {
            "On networks, whose costs bound from above what execution needs, it is the fastest that "
            "fits, by the claims of their plans, of about 20 of its own schedules for different "
            "budgets; with `improve` also of all that remat/rotor looks at",
-       .complexity = "O(L^3 slots) time, at most 1 GiB and 1,024 stages"},
+       .complexity = "O(L^3 slots) time, at most 1 GiB and 1,024 stages",
+       .is_for_chains = true},
       record, plan_nonpersistent);
 }
 

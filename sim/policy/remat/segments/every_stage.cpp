@@ -20,7 +20,8 @@ PolicyInfo remat_every_stage_policy() {
        .paper = "the per-layer (\"full\") recomputation of large-model training frameworks",
        .assumes = "a chain (networks are cut at articulation points)",
        .guarantees = "one recomputation of every stage but the last",
-       .complexity = "O(operators)"},
+       .complexity = "O(operators)",
+       .is_for_chains = true},
       single_processor_record<SingleProcessorParameters>("remat/every-stage"), plan_every_stage);
 }
 

@@ -40,7 +40,8 @@ PolicyInfo remat_sqrt_policy() {
        .assumes = "a chain (networks are cut at articulation points); best for equal stages",
        .guarantees =
            "one recomputation of all but the last segment; O(sqrt L) memory on equal stages",
-       .complexity = "O(operators)"},
+       .complexity = "O(operators)",
+       .is_for_chains = true},
       record, plan_sqrt);
 }
 

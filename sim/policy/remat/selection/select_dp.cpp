@@ -51,7 +51,8 @@ PolicyInfo remat_select_dp_policy() {
        .guarantees = "exact for the objective among all sets of checkpoints; `engine` is the "
                      "measured peak on abstract chains. Of equal sets (except for `static`) the "
                      "one with the least recomputation",
-       .complexity = "O(n^2), static O(n^3)"},
+       .complexity = "O(n^2), static O(n^3)",
+       .is_for_chains = true},
       select_record("remat/select-dp"), plan_select_dp);
 }
 

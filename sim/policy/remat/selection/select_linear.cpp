@@ -36,7 +36,8 @@ PolicyInfo remat_select_linear_policy() {
            "the same plan as remat/select-dp for the same objective, on every chain: exact among "
            "all sets of checkpoints, and of equal ones the least recomputation",
        .complexity = "O(n); O(n log n) for `engine` where forwards have workspaces, since a longer "
-                     "segment may then need less"},
+                     "segment may then need less",
+       .is_for_chains = true},
       select_record("remat/select-linear"), plan_select_linear);
 }
 

@@ -1,0 +1,52 @@
+#include "scenario/run/uncut_stage.hpp"
+
+#include "scenario/run/run.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <catch2/catch.hpp>
+#include <fmt/format.h>
+
+namespace plimsoll {
+namespace {
+
+/// Whether it says that most of the chain is one stage.
+bool is_told(const std::string& network, const std::string& lines) {
+  const Scenario scenario = read_scenario(
+      parse_document(
+          fmt::format("scenario: s\nplatform: {0}/platforms/dgx-h100.yaml\n"
+                      "workload: {{model: {0}/workloads/{1}.yaml, batch: 16, dtype: bf16}}\n{2}",
+                      PLIMSOLL_SOURCE_DIR, network, lines),
+          "s.yaml"),
+      ".");
+  const RunResult result = run_policy(scenario, scenario.policies.front());
+  return std::ranges::any_of(result.notes, [](const std::string& note) {
+    return note.starts_with("one stage of the chain, ");
+  });
+}
+
+}  // namespace
+
+// The embedding of GPT-2 is its last layer, too: what is gathered for both reaches past all blocks.
+TEST_CASE("a chain that gathered parameters leave whole is told of") {
+  CHECK(is_told("gpt2-small",
+                "parallel: {data: 8}\nsharding: {stage: 3}\npolicy: remat/every-stage\n"));
+  CHECK_FALSE(is_told("gpt2-small",
+                      "parallel: {data: 8}\nsharding: {stage: 2}\npolicy: remat/every-stage\n"));
+  CHECK_FALSE(
+      is_told("gpt2-small", "parallel: {data: 8}\nsharding: {stage: 3}\npolicy: remat/blocks\n"));
+}
+
+// Every block of the decoder reads what the encoder makes.
+TEST_CASE("a pipeline of one stage that has all the work is told of") {
+  CHECK(is_told(
+      "t5-large",
+      "parallel: {data: 2, pipeline: 4}\npolicy: {name: pipeline/1f1b, microbatches: 8}\n"));
+  CHECK_FALSE(
+      is_told("gpt2-small",
+              "parallel: {data: 2, pipeline: 4}\npolicy: {name: pipeline/1f1b, microbatches: "
+              "8}\n"));
+}
+
+}  // namespace plimsoll
