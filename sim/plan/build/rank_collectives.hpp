@@ -64,6 +64,7 @@ class RankCollectives {
                    bool passes) const;
   void note_form(const TakenForm& form);
   std::uint32_t form_of(const Collective& collective, MemoryId where, Bytes bytes);
+  /// Joined, where one rank is played and rounds may be.
   [[nodiscard]] std::vector<CollectiveSend> sends_of_member(const Group& group, CollectiveKind kind,
                                                             std::uint32_t member) const;
   [[nodiscard]] std::vector<CollectiveSend> joined(std::vector<CollectiveSend> sends) const;

@@ -127,7 +127,7 @@ void divide_into_groups(Spreading& spreading, const MeshOptions& parallel,
                         const Located<std::int64_t>& group);
 
 /// The plan of the first rank for all of them, with what is claimed of it. Where one rank stands for
-/// all, that is exact (policy/pipeline/schedule/replica_symmetry.hpp); else all are played, and the
+/// all, or those of one machine, that is exact (rank_symmetry.hpp); else all are played, and the
 /// plan's notes say why. Throws InputError where no links join ranks of a group. `known` is of plans for the
 /// same ranks, on platforms that differ in capacities at most.
 [[nodiscard]] Plan plan_of_ranks(const Plan& of_one, const Problem& problem,
