@@ -1,5 +1,7 @@
 #include "plan/build/hosts_of_ranks.hpp"
 
+#include "platform/core/links_between.hpp"
+
 #include <algorithm>
 #include <cstddef>
 
@@ -19,8 +21,7 @@ class Hosts {
   [[nodiscard]] std::size_t count() const { return likes_.size(); }
 
   [[nodiscard]] std::size_t links(ProcessorId from, MemoryId to) const {
-    const Route* route = topology_.route(platform_[from].memory, to);
-    return route != nullptr ? route->hops.size() : platform_.links.size() + 1;
+    return links_between(platform_, topology_, platform_[from].memory, to);
   }
 
   /// Of a processor, the nearest first.

@@ -68,7 +68,7 @@ class RankCollectives {
   [[nodiscard]] std::vector<CollectiveSend> sends_of_member(const Group& group, CollectiveKind kind,
                                                             std::uint32_t member) const;
   [[nodiscard]] std::vector<CollectiveSend> joined(std::vector<CollectiveSend> sends) const;
-  /// What it waits for, by place among the members that are played: the ends of a collective there.
+  /// By place among the members that are played: the steps that end a collective there.
   using Ends = std::vector<std::vector<StepId>>;
   class Sends;
   Ends add_rounds(const Group& group, CollectiveKind kind);

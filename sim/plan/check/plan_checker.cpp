@@ -324,10 +324,10 @@ class Checker {
     if (moves_behind_.empty()) find_moves();
     const auto its = std::ranges::equal_range(moves_behind_, id, {}, &Behind::first);
     return std::ranges::any_of(its, [&](const Behind& it) {
-      const auto reads = plan_.list(plan_[it.second].reads);
-      const std::size_t sources = reads.size() / 2;
-      for (std::size_t i = 0; i < sources; ++i)
-        if (holds(reads[i], from, microbatch, memories) && plan_[reads[sources + i]].tensor == to)
+      const auto moved = moved_buffers(plan_, plan_[it.second]);
+      const auto changed = changed_buffers(plan_, plan_[it.second]);
+      for (std::size_t i = 0; i < moved.size(); ++i)
+        if (holds(moved[i], from, microbatch, memories) && plan_[changed[i]].tensor == to)
           return true;
       return false;
     });

@@ -6,8 +6,9 @@
 ///   - a step runs on a mirror, or a buffer is in its memory, or two share a memory,
 ///   - a link of the platform draws power, which nobody would sum up,
 ///   - a direction of a link is mirrored twice, by a mirror, or by one that is slower or faster.
-/// A channel with an image is refused without mirrors, where the ends of the one do not mirror those of the other,
-/// and where the way out and the way in differ in latency or bandwidth, share a direction of a link, or cross one that is not fifo.
+/// A channel with an image is refused without mirrors, where the ends of the one do not mirror those
+/// of the other, and where the way out and the way in differ in latency or bandwidth, share a
+/// direction of a link, or cross one that is not fifo.
 ///
 /// That the mirrors' ways are alike and disjoint the planner answers for.
 #pragma once

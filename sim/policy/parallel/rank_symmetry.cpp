@@ -89,8 +89,8 @@ std::vector<PlayedRanks> played_by_machine(const Spreading& spreading, const Pla
   return played;
 }
 
-std::string cannot_stand_for_all(SpreadPlan& plan, const Problem& problem,
-                                 const Spreading& spreading, RankSymmetry& known) {
+std::string what_all_use(const SpreadPlan& plan, const Problem& problem,
+                         const Spreading& spreading) {
   if (!plan.common.empty()) {
     const std::string& common = problem.platform[plan.common.front()].name;
     return spreading.homes.empty()
@@ -100,6 +100,12 @@ std::string cannot_stand_for_all(SpreadPlan& plan, const Problem& problem,
   for (const Link& link : problem.platform.links)
     if (link.power || link.energy)
       return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
+  return {};
+}
+
+std::string cannot_stand_for_all(SpreadPlan& plan, const Problem& problem,
+                                 const Spreading& spreading, RankSymmetry& known) {
+  if (std::string used = what_all_use(plan, problem, spreading); !used.empty()) return used;
   TriedRanks& tried = found_of(plan.played, known);
   if (tried.ways != plan.ways || tried.forms != plan.forms) {
     auto [told_apart, links] = symmetry_of(plan, problem, spreading);

@@ -1,5 +1,6 @@
 #include "policy/parallel/state_options.hpp"
 
+#include "platform/core/links_between.hpp"
 #include "policy/interface/entry.hpp"
 #include "policy/parallel/named_copies.hpp"
 
@@ -55,8 +56,7 @@ class HomesOfRank {
   }
 
   [[nodiscard]] std::size_t hops(MemoryId to) const {
-    const Route* route = topology_.route(platform_[device_].memory, to);
-    return route != nullptr ? route->hops.size() : platform_.links.size() + 1;
+    return links_between(platform_, topology_, platform_[device_].memory, to);
   }
 
   [[nodiscard]] MemoryId nearest(const Located<std::string>& named) const {

@@ -20,7 +20,7 @@ std::optional<Time> round_trip(const Problem& problem, MemoryId home, MemoryId s
          transfer_time(kProbe, back->bandwidth);
 }
 
-/// How to copy to a memory in which a processor computes, where one is linked: the largest, a host's before a peer's.
+/// How to copy to a memory in which a processor computes, where one is linked: the largest, which a host's mostly is.
 std::string named_by_hand(const Problem& problem, MemoryId home) {
   std::optional<MemoryId> largest;
   for (std::uint32_t m = 0; m < problem.platform.memories.size(); ++m) {
