@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,13 +16,22 @@ bool gathers_parameters(const Step& step, const Workload& workload) {
   return step.kind == StepKind::compute && brings_parameters(workload[step.op]);
 }
 
+/// Gathers of one stream that may be issued in each other's places.
+using Row = std::tuple<LaneId, std::uint32_t, bool>;
+
+Row row_of(const Step& step, const Workload& workload, MovedGathers moved) {
+  if (moved == MovedGathers::all) return {step.lane, 0, false};
+  const bool is_of_forward = step.instance == 0 && workload[step.op].phase == Phase::forward;
+  return {step.lane, step.microbatch, is_of_forward};
+}
+
 /// By step, the place at which it is issued: its own, but of gathers.
 std::vector<std::uint32_t> places_of(const Plan& plan, const Workload& workload, std::int64_t ahead,
                                      MovedGathers moved) {
   const bool repeated = moved == MovedGathers::repeated;
   std::vector<std::uint32_t> places(plan.steps.size());
   std::iota(places.begin(), places.end(), 0U);
-  std::map<std::pair<LaneId, std::uint32_t>, std::vector<std::uint32_t>> gathers;
+  std::map<Row, std::vector<std::uint32_t>> gathers;
   std::vector<std::uint32_t> made(plan.buffers.size(), 0);  // by buffer: after which place
   const auto note_made = [&](const Step& step, std::uint32_t place) {
     for (const BufferId id : plan.list(step.writes)) made[index(id)] = place;
@@ -30,7 +40,7 @@ std::vector<std::uint32_t> places_of(const Plan& plan, const Workload& workload,
     const Step& step = plan.steps[s];
     note_made(step, s);
     if (!gathers_parameters(step, workload) || (repeated && step.instance == 0)) continue;
-    auto& before = gathers[{step.lane, repeated ? step.microbatch : 0}];
+    auto& before = gathers[row_of(step, workload, moved)];
     const auto count = static_cast<std::int64_t>(before.size());
     if (count > 0)
       places[s] = before[static_cast<std::size_t>(std::max<std::int64_t>(count - ahead, 0))];

@@ -356,6 +356,15 @@ bool PlanBuilder::holds(TensorId tensor, std::uint32_t microbatch, MemoryId memo
   return found && !is_marked(state_->facts.taken, *found);
 }
 
+bool PlanBuilder::holds_for_backward(OperatorId gather, std::uint32_t microbatch,
+                                     MemoryId memory) const {
+  const Workload& workload = state_->workload;
+  return std::ranges::all_of(workload.list(workload[gather].kept), [&](TensorId brought) {
+    const TensorId later = workload[brought].later;
+    return later != kNoTensor && holds(later, microbatch, memory);
+  });
+}
+
 void PlanBuilder::reserve(std::size_t steps, std::size_t buffers, std::size_t uses) {
   state_->plan.steps.reserve(steps);
   state_->plan.buffers.reserve(buffers);

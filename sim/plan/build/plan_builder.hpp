@@ -118,6 +118,11 @@ class PlanBuilder {
   /// Whether the value can be read in `memory` from a stay that no copy has taken away.
   [[nodiscard]] bool holds(TensorId tensor, std::uint32_t microbatch, MemoryId memory) const;
 
+  /// Whether all that `gather` brings to `memory` for forwards is there for the backwards that follow (Tensor::later),
+  /// so that forwards which run once more need not bring it.
+  [[nodiscard]] bool holds_for_backward(OperatorId gather, std::uint32_t microbatch,
+                                        MemoryId memory) const;
+
   /// Adds the states of random generators, derives the releases and hands over the plan. The builder
   /// is spent. O(steps + reads).
   [[nodiscard]] Plan finish();

@@ -1,7 +1,5 @@
 #include "policy/interface/stage_steps.hpp"
 
-#include <cassert>
-
 namespace plimsoll {
 
 StepRange StageSteps::forward(LaneId stream, std::size_t stage, Form form,
@@ -15,14 +13,32 @@ StepRange StageSteps::forward(LaneId stream, std::size_t stage, Form form,
   return range;
 }
 
+StepRange StageSteps::forward_for_backward(LaneId stream, MemoryId memory, std::size_t stage) {
+  std::optional<StepRange> range;
+  const auto compute = [&](OperatorId op) {
+    const StepId step = builder_.compute(stream, op);
+    range = StepRange{range ? range->first : step, step};
+  };
+  for (const OperatorId op : problem_.chain.backward(stage))
+    if (brings(op)) compute(op);
+  brought_ = stage;
+  const ChainStage& it = problem_.chain.stages[stage];
+  for (std::uint32_t op = it.forward_begin; op < it.forward_end; ++op)
+    if (!brings(OperatorId{op}) || !builder_.holds_for_backward(OperatorId{op}, 0, memory))
+      compute(OperatorId{op});
+  return *range;
+}
+
 StepRange StageSteps::backward(LaneId stream, std::size_t stage, std::uint32_t microbatch) {
-  const auto operators = problem_.chain.backward(stage);
-  StepRange range;
-  for (const OperatorId op : operators) {
-    range.last = builder_.compute(stream, op, microbatch);
-    if (op == operators.front()) range.first = range.last;
+  const bool has_brought = brought_ == stage;
+  brought_.reset();
+  std::optional<StepRange> range;
+  for (const OperatorId op : problem_.chain.backward(stage)) {
+    if (has_brought && brings(op)) continue;
+    const StepId step = builder_.compute(stream, op, microbatch);
+    range = StepRange{range ? range->first : step, step};
   }
-  return range;
+  return *range;
 }
 
 std::optional<StepRange> StageSteps::copy_saved(LaneId channel, std::size_t stage,

@@ -4,6 +4,7 @@
 #include "plan/build/plan_builder.hpp"
 #include "policy/interface/policy.hpp"
 
+#include <optional>
 #include <vector>
 
 namespace plimsoll {
@@ -20,7 +21,11 @@ class StageSteps {
   /// All forward operators of `stage`, in the given form.
   StepRange forward(LaneId stream, std::size_t stage, Form form, std::uint32_t microbatch = 0);
 
-  /// All backward operators of `stage`. Precondition: it has one.
+  /// Forward operators of `stage` that run once more, right before its backward: parameters that are brought for that
+  /// serve them, too, as with activation checkpointing under PyTorch's FSDP.
+  StepRange forward_for_backward(LaneId stream, MemoryId memory, std::size_t stage);
+
+  /// All backward operators of `stage`, but for those that forward_for_backward() emitted. Precondition: it has one.
   StepRange backward(LaneId stream, std::size_t stage, std::uint32_t microbatch = 0);
 
   /// Copies everything that `stage` keeps for backward over a channel, one tensor after the other;
@@ -31,8 +36,13 @@ class StageSteps {
   void optimize(LaneId stream);
 
  private:
+  [[nodiscard]] bool brings(OperatorId op) const {
+    return brings_parameters(problem_.workload[op]);
+  }
+
   PlanBuilder& builder_;
   const Problem& problem_;
+  std::optional<std::size_t> brought_;  ///< the stage for whose backward all has been brought
 };
 
 }  // namespace plimsoll

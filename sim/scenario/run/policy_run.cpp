@@ -3,19 +3,18 @@
 #include "base/quantity_text.hpp"
 #include "execution/judge.hpp"
 #include "execution/rank_metrics.hpp"
-#include "plan/build/repeated_plan.hpp"
 #include "plan/check/plan_checker.hpp"
 #include "platform/core/without_limits.hpp"
-#include "policy/claims/claims.hpp"
 #include "policy/claims/work_bound.hpp"
+#include "scenario/run/accumulated_step.hpp"
 #include "scenario/run/given_budget.hpp"
 #include "scenario/run/planned_order.hpp"
+#include "scenario/run/room_ahead.hpp"
 #include "scenario/run/step_of_rank.hpp"
 #include "scenario/run/uncut_stage.hpp"
 #include "scenario/run/unknown_energy.hpp"
 #include "scenario/run/whole_operators.hpp"
 #include "workload/cost/cost_model.hpp"
-#include "workload/cost/gradient_accumulation.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -62,18 +61,6 @@ void check_policy(const RunResult& result, const Scenario& scenario, const Topol
 
 bool has_ranks(const Ranks& ranks) {
   return ranks.is_mesh() || ranks.has_state_elsewhere();
-}
-
-/// The plan of one microbatch as one of all that are accumulated, with what is claimed of that.
-Plan accumulated(Plan plan, const Scenario& scenario, const Problem& problem) {
-  const auto microbatches = scenario.workload_options.accumulate;
-  if (!microbatches) return plan;
-  Plan whole = repeated(plan, problem.workload, static_cast<std::uint32_t>(*microbatches));
-  whole.claims = claims_of(whole, problem);
-  whole.claims.chosen = std::move(plan.claims.chosen);
-  whole.claims.left_out = std::move(plan.claims.left_out);
-  whole.claims.eviction = plan.claims.eviction;
-  return whole;
 }
 
 /// The makespan of `none` on unlimited memory, on the processor that `policy` runs on, or its likes.
@@ -158,8 +145,9 @@ std::vector<std::string> notes_on_parameters(const Scenario& scenario, const Nod
 
 /// Checks and executes a plan that `bound` made for `problem`, of which `result` has the workload.
 void run_planned(RunResult& result, Plan plan, const Scenario& scenario, const Problem& problem,
-                 const BoundPolicy& bound, const Ranks& ranks, RunInspector* inspector = nullptr) {
-  result.plan = ranks.of_all(accumulated(std::move(plan), scenario, problem), problem);
+                 const BoundPolicy& bound, const Ranks& ranks, RunInspector* inspector = nullptr,
+                 std::optional<std::int64_t> ahead = std::nullopt) {
+  result.plan = ranks.of_all(accumulated(std::move(plan), scenario, problem), problem, ahead);
   if (ranks.is_mesh()) result.mesh = mesh_of_run(scenario, ranks.forms_taken());
   std::ranges::copy(result.plan.notes, std::back_inserter(result.notes));
   if (!result.plan.bounds.makespan && !result.plan.bounds.period)
@@ -261,6 +249,18 @@ bool needs_cuts(const Scenario& scenario, const BoundPolicy& bound) {
   return is_for_chains && (scenario.parallel || scenario.state);
 }
 
+/// Notes on how ranks and the chain divide the step.
+void tell_of_step(RunResult& result, const Scenario& scenario, const BoundPolicy& bound,
+                  const ChainView& chain) {
+  const auto tell = [&](std::string note) {
+    if (!note.empty()) result.notes.push_back(std::move(note));
+  };
+  if (scenario.parallel)
+    tell(note_on_whole_operators(result.workload_as_run,
+                                 MeshOptions::size(scenario.parallel->tensor)));
+  if (needs_cuts(scenario, bound)) tell(note_on_uncut_stage(chain, result.workload_as_run));
+}
+
 RunResult run_step(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
                    const Ranks& ranks, const RunOptions& options, TrainingStep step,
                    const std::string& step_key, RunInspector* inspector) {
@@ -268,14 +268,7 @@ RunResult run_step(const Scenario& scenario, const Node& policy, const BoundPoli
   result.notes = notes_on_parameters(scenario, policy, bound);
   const ChainView chain = std::move(step.chain);
   result.workload_as_run = std::move(step.workload);
-  if (scenario.parallel)
-    if (auto note = note_on_whole_operators(result.workload_as_run,
-                                            MeshOptions::size(scenario.parallel->tensor));
-        !note.empty())
-      result.notes.push_back(std::move(note));
-  if (needs_cuts(scenario, bound))
-    if (std::string note = note_on_uncut_stage(chain, result.workload_as_run); !note.empty())
-      result.notes.push_back(std::move(note));
+  tell_of_step(result, scenario, bound, chain);
   result.saved_bytes = step.saved_bytes;
   const Stopwatch watch;
   const Problem problem{result.workload_as_run, chain,       scenario.platform, ranks.topology(),
@@ -289,16 +282,22 @@ RunResult run_step(const Scenario& scenario, const Node& policy, const BoundPoli
     result.infeasible = std::move(*infeasible);
     return result;
   }
-  if (scenario.workload_options.accumulate) take_turns(result.workload_as_run);
-  result.workload_as_run = ranks.as_played(std::move(result.workload_as_run));
   Plan& plan = std::get<Plan>(planned);
+  std::optional<std::int64_t> ahead;
+  if (ranks.may_lack_room_ahead()) {
+    PlanWithRoom its = with_room_ahead(std::move(plan), scenario, bound, ranks, problem);
+    plan = std::move(its.of_one);
+    ahead = its.ahead;
+    if (!its.note.empty()) result.notes.push_back(std::move(its.note));
+  }
+  result.workload_as_run = played_step(std::move(result.workload_as_run), scenario, ranks);
   if (const std::string note = note_on_kept_order(bound, plan, scenario.platform); !note.empty())
     result.notes.push_back(note);
   if (ordering)
     run_ordered(result, std::move(std::get<Plan>(ordered)), std::move(plan), scenario, problem,
                 bound, ranks);
   else
-    run_planned(result, std::move(plan), scenario, problem, bound, ranks, inspector);
+    run_planned(result, std::move(plan), scenario, problem, bound, ranks, inspector, ahead);
   compare_with_reference(result, scenario, bound, ranks, step_key, options);
   return result;
 }

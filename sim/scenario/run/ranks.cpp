@@ -23,10 +23,14 @@ bool has_parameter(const PolicyInfo& info, const std::string& key) {
                              [&](const Shape::Field& field) { return field.key == key; });
 }
 
-bool is_of_pipelines(const Node& policy) {
+/// nullptr where none is named, or an unknown one.
+const PolicyInfo* info_of(const Node& policy) {
   const Node* name = policy.is_mapping() ? policy.find("name") : &policy;
-  const PolicyInfo* info =
-      name != nullptr && name->is_scalar() ? find_policy(name->scalar()) : nullptr;
+  return name != nullptr && name->is_scalar() ? find_policy(name->scalar()) : nullptr;
+}
+
+bool is_of_pipelines(const Node& policy) {
+  const PolicyInfo* info = info_of(policy);
   return info != nullptr && has_parameter(*info, "devices");
 }
 
@@ -56,6 +60,8 @@ Ranks::Ranks(const Scenario& scenario, const Node& policy)
   if (scenario.state) updaters_ = updaters_of(*scenario.state, scenario.platform);
   if (is_mesh()) find_mesh();
   if (scenario.state) find_homes(policy);
+  const PolicyInfo* info = info_of(policy);
+  if (info != nullptr && info->is_for_chains) take_stages_as_units();
 }
 
 void Ranks::join_rounds() {
@@ -152,8 +158,7 @@ void Ranks::find_homes(const Node& policy) {
   if (away_->parameters || away_->updates)
     check_fp8("`state` leaves no whole parameters where they are updated or used");
   const std::int64_t stage = scenario_.sharding.stage;
-  if (is_by_stage()) away_->by_chain_stage = true;
-  away_->prefetch = is_by_stage() ? 0 : scenario_.sharding.prefetch;
+  away_->prefetch = is_pipeline() ? 0 : scenario_.sharding.prefetch;
   if (stage == 1 || stage == 2) {
     away_->parts = parts();
     away_->parts_of_experts = parts_of_experts();
@@ -251,7 +256,14 @@ void Ranks::check_group() const {
 }
 
 bool Ranks::divides_stages() const {
-  return scenario_.sharding.stage > 1 && is_by_stage();
+  return scenario_.sharding.stage > 1 && is_pipeline();
+}
+
+bool Ranks::brings_parameters() const {
+  const ShardingOptions& sharding = scenario_.sharding;
+  const bool gathers = is_mesh() && sharding.stage > 2;
+  return (gathers && (!sharding.reshard || sharding.reshard->value)) ||
+         (away_ && away_->parameters);
 }
 
 void Ranks::check_sharding() const {
@@ -289,7 +301,7 @@ void Ranks::check_reshard() const {
                        "forward",
                        sharding.stage),
            "`stage: 3` does");
-  if (!sharding.reshard->value && is_by_stage())
+  if (!sharding.reshard->value && is_pipeline())
     refuse(where,
            "`reshard: false` in a pipeline: each microbatch under way would hold whole parameters "
            "of its "
@@ -331,7 +343,7 @@ void Ranks::check_fp8(const char* why) const {
 Workload Ranks::step_of_one(Workload step) const {
   const ShardingOptions& sharding = scenario_.sharding;
   if (is_mesh() && sharding.stage > 0) {
-    const bool by_stage = divides_stages();
+    const bool by_stage = sharding.stage > 1 && has_stages_as_units();
     StateSharding of_state{sharding.stage, parts(), by_stage ? 0 : sharding.prefetch,
                            sharding.overlap, by_stage};
     of_state.ranks_of_experts = parts_of_experts();
@@ -350,7 +362,9 @@ Workload Ranks::with_state_elsewhere(const Workload& step) const {
                fmt::format("`{}` is a part of a sum over the tensor axis, and cannot leave before "
                            "the ranks have added it up",
                            tensor.name));
-  return away_step(step, *away_);
+  AwayState away = *away_;
+  away.by_chain_stage = has_stages_as_units();
+  return away_step(step, away);
 }
 
 std::string Ranks::why_not_theirs(const Plan& plan, const Workload& as_played) const {
@@ -463,22 +477,25 @@ Planned Ranks::planned(const std::function<Planned(const Problem&)>& plan,
   return planned;
 }
 
-Plan Ranks::with_fetches_ahead(Plan of_one, const Problem& problem) const {
-  const bool brings = scenario_.sharding.stage > 2 || (away_ && away_->parameters);
-  if (!brings) return of_one;
-  return with_gathers_ahead(std::move(of_one), problem.workload, scenario_.sharding.prefetch,
-                            is_by_stage() ? MovedGathers::all : MovedGathers::repeated);
-}
-
 std::unique_ptr<LeastCollectives> Ranks::least_collectives(const Problem& problem) const {
   if (!is_mesh()) return nullptr;
   return std::make_unique<LeastCollectives>(*spreading_, *scenario_.parallel, problem.workload,
                                             problem.platform, problem.topology);
 }
 
-Plan Ranks::of_all(Plan of_one, const Problem& problem) const {
+MemoryId Ranks::memory_of_first() const {
+  return scenario_.platform[spreading_->likes.front().front()].memory;
+}
+
+Plan Ranks::of_all(Plan of_one, const Problem& problem, std::optional<std::int64_t> ahead) const {
   if (!spreading_) return of_one;
-  of_one = with_fetches_ahead(std::move(of_one), problem);
+  const bool brings = scenario_.sharding.stage > 2 || (away_ && away_->parameters);
+  const MovedGathers moved = is_pipeline()           ? MovedGathers::all
+                             : has_stages_as_units() ? MovedGathers::of_pass
+                                                     : MovedGathers::repeated;
+  if (brings)
+    of_one = with_gathers_ahead(std::move(of_one), problem.workload,
+                                ahead.value_or(scenario_.sharding.prefetch), moved);
   return is_mesh() ? plan_of_ranks(of_one, problem, *scenario_.parallel, *spreading_, symmetry_)
                    : plan_of_one_rank(of_one, problem, *spreading_);
 }

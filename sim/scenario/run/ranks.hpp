@@ -28,6 +28,20 @@ class Ranks {
   /// of whose steps nothing is shown.
   void join_rounds();
 
+  /// From now on the units in which parameters come are stages of the chain, not blocks of the network: what is here
+  /// for a whole block would reach past the places where the chain is cut. So it is from the start in pipelines,
+  /// and for a policy that takes stages as a whole.
+  void take_stages_as_units() { takes_stages_ = true; }
+  [[nodiscard]] bool has_stages_as_units() const {
+    return is_pipeline() || (takes_stages_ && brings_parameters());
+  }
+  /// Whether it depends on the policy.
+  [[nodiscard]] bool may_have_stages_as_units() const {
+    return !is_pipeline() && brings_parameters();
+  }
+  /// Whether a policy that keeps to its memory does not know what of parameters comes ahead.
+  [[nodiscard]] bool may_lack_room_ahead() const { return has_stages_as_units() && !is_pipeline(); }
+
   /// Of the scenario's platform.
   [[nodiscard]] const Topology& topology() const { return topology_; }
 
@@ -69,8 +83,13 @@ class Ranks {
   /// there is no mesh.
   [[nodiscard]] std::string why_not_theirs(const Plan& plan, const Workload& as_played) const;
 
-  /// The plan of the first rank for all of them.
-  [[nodiscard]] Plan of_all(Plan of_one, const Problem& problem) const;
+  /// The plan of the first rank for all of them. Where parameters come for each stage, they come `ahead` units before
+  /// it, or as the scenario says.
+  [[nodiscard]] Plan of_all(Plan of_one, const Problem& problem,
+                            std::optional<std::int64_t> ahead = std::nullopt) const;
+
+  /// In which the first rank works. Precondition: a mesh, or state elsewhere.
+  [[nodiscard]] MemoryId memory_of_first() const;
 
  private:
   /// Whether stages of a pipeline hold gradients in parts.
@@ -80,8 +99,9 @@ class Ranks {
   /// Ranks that divide state where it is no experts', and where it is.
   [[nodiscard]] std::int64_t parts() const;
   [[nodiscard]] std::int64_t parts_of_experts() const;
-  /// Whether units are stages of the chain.
-  [[nodiscard]] bool is_by_stage() const { return spreading_->likes.size() > 1; }
+  [[nodiscard]] bool is_pipeline() const { return spreading_ && spreading_->likes.size() > 1; }
+  /// Whether parameters come for forwards and again for backwards.
+  [[nodiscard]] bool brings_parameters() const;
   [[nodiscard]] std::int64_t size(std::optional<Located<std::int64_t>> MeshOptions::*axis) const;
   [[nodiscard]] std::vector<ProcessorId> that_compute(const Platform& platform) const;
   void find_mesh();
@@ -99,7 +119,6 @@ class Ranks {
   void check_reshard() const;
   void check_fp8(const char* why) const;
   [[nodiscard]] Workload with_state_elsewhere(const Workload& step) const;
-  [[nodiscard]] Plan with_fetches_ahead(Plan of_one, const Problem& problem) const;
 
   const Scenario& scenario_;
   const Topology topology_;
@@ -107,6 +126,7 @@ class Ranks {
   mutable RankSymmetry symmetry_;      ///< of the plan made last
   std::vector<ProcessorId> updaters_;  ///< processors that only update
   std::optional<AwayState> away_;      ///< where state lives elsewhere
+  bool takes_stages_ = false;          ///< take_stages_as_units()
 };
 
 }  // namespace plimsoll

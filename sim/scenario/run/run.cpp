@@ -16,6 +16,7 @@
 #include "workload/cost/gradient_accumulation.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 #include <fmt/format.h>
@@ -27,7 +28,7 @@ namespace {
 
 RunResult run_bound(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
                     const Ranks& ranks, const RunOptions& options) {
-  const std::string step_key = step_key_of(scenario, bound);
+  const std::string step_key = step_key_of(scenario, bound, ranks);
   TrainingStep step = step_of_rank(scenario, policy, bound, ranks, options.memo, step_key);
   if (options.sums_only)
     if (auto result = run_long_pipeline(scenario, policy, bound, ranks, options, step))
@@ -48,32 +49,35 @@ struct ReadPlan {
   bool splits_backward = false, adds_up_gradients = false;
 };
 
-/// Reads a plan for the scenario's workload. Names do not depend on the size of a microbatch, so
-/// that need not be known; but the halves of a split backward have names of their own, so a plan
-/// that cannot be read for whole backwards may be one for split ones.
 ReadPlan read_plan_of(const Scenario& scenario, const std::filesystem::path& path,
-                      const Ranks& ranks) {
+                      const Ranks& ranks, bool splits_backward) {
   WorkloadOptions options = scenario.workload_options;
+  options.split_backward = splits_backward;
   ranks.tell(options);
-  const auto read = [&] {
-    Workload workload = ranks.as_played(ranks.step_of_one(build(scenario.workload, options)));
-    add_generator_states(workload, scenario.platform.processors);
-    Plan plan = read_plan(path, workload, scenario.platform);
-    const bool adds = adds_up_gradients(plan, workload);
-    return ReadPlan{std::move(plan), options.split_backward, adds};
-  };
-  try {
-    return read();
-  } catch (const InputError&) {
-    if (!can_split(scenario.workload)) throw;
-    options.split_backward = true;
+  Workload workload = ranks.as_played(ranks.step_of_one(build(scenario.workload, options)));
+  add_generator_states(workload, scenario.platform.processors);
+  Plan plan = read_plan(path, workload, scenario.platform);
+  const bool adds = adds_up_gradients(plan, workload);
+  return ReadPlan{std::move(plan), splits_backward, adds};
+}
+
+/// Reads a plan for the scenario's workload. Names do not depend on the size of a microbatch, so
+/// that need not be known; but the halves of a split backward have names of their own, and so have units that
+/// are stages of the chain: a plan that cannot be read for the step as it usually is may be one for such a step.
+ReadPlan read_plan_of(const Scenario& scenario, const std::filesystem::path& path, Ranks& ranks) {
+  std::exception_ptr about_usual_step;
+  for (const auto& [splits_backward, takes_stages] :
+       {std::pair(false, false), std::pair(true, false), std::pair(false, true)}) {
+    if (splits_backward && !can_split(scenario.workload)) continue;
+    if (takes_stages && !ranks.may_have_stages_as_units()) continue;
+    if (takes_stages) ranks.take_stages_as_units();
     try {
-      return read();
+      return read_plan_of(scenario, path, ranks, splits_backward);
     } catch (const InputError&) {
-      // The first complaint is about the workload as it is usually read.
+      if (!about_usual_step) about_usual_step = std::current_exception();
     }
-    throw;
   }
+  std::rethrow_exception(about_usual_step);
 }
 
 /// What a file says of the plans of its kind it says of the problem that it was made for. Where its
@@ -178,7 +182,7 @@ RunResult run_plan_file(const Scenario& scenario, const std::filesystem::path& p
   RunResult result = describe_run(scenario, path.filename().string());
   result.from_file = true;
   list_numbers(result, scenario.platform);
-  const Ranks ranks(scenario);
+  Ranks ranks(scenario);
   if (ranks.is_mesh()) result.mesh = mesh_of_run(scenario);
   ReadPlan read = read_plan_of(scenario, path, ranks);
   result.plan = std::move(read.plan);

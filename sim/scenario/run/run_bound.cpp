@@ -90,8 +90,8 @@ auto with_step(const Scenario& scenario, const Node& policy, ScenarioMemo* memo,
   const auto bound = bind_policy(ranks.policy_of_one(policy), diagnostics);
   diagnostics.throw_if_errors();
   return in_words(scenario, policy, [&] {
-    const auto step =
-        known_step_of_rank(scenario, policy, *bound, ranks, memo, step_key_of(scenario, *bound));
+    const auto step = known_step_of_rank(scenario, policy, *bound, ranks, memo,
+                                         step_key_of(scenario, *bound, ranks));
     return use(*bound, ranks, *step);
   });
 }

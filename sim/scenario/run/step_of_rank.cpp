@@ -172,11 +172,12 @@ TrainingStep step_of_rank(const Scenario& scenario, const Node& policy, const Bo
   return *known_step_of_rank(scenario, policy, bound, ranks, memo, key);
 }
 
-std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound) {
+std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound, const Ranks& ranks) {
   const std::vector<Processor> processors = processors_of(scenario.platform, bound);
-  return fmt::format("{} {}{}{} {} {}", bound.microbatches,
+  return fmt::format("{} {}{}{}{} {} {}", bound.microbatches,
                      adds_up(scenario, bound, processors.size()) ? "adds " : "",
-                     bound.splits_backward ? "split " : "", kernel_key(processors),
+                     bound.splits_backward ? "split " : "",
+                     ranks.has_stages_as_units() ? "stages " : "", kernel_key(processors),
                      generator_key(processors),
                      key_text(scenario.workload_key) + scenario.parallel_key);
 }

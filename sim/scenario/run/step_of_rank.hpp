@@ -49,6 +49,7 @@ struct RankBatch {
                                         ScenarioMemo* memo, const std::string& key);
 
 /// Of the platform, a step depends on the workspaces of kernels and the states of generators alone.
-[[nodiscard]] std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound);
+[[nodiscard]] std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound,
+                                      const Ranks& ranks);
 
 }  // namespace plimsoll

@@ -19,7 +19,7 @@ UnitStep::Ways ways_of(const AwayState& away) {
   ways.brought = ".fetch";
   ways.taken = ".store";
   ways.here = ".here";
-  ways.prefetch = away.prefetch;
+  ways.prefetch = away.by_chain_stage ? 0 : away.prefetch;
   ways.by_chain_stage = away.by_chain_stage;
   ways.by_layer = true;
   return ways;
@@ -160,7 +160,7 @@ class AwayStep : public UnitStep {
       if (!fetches) continue;
       places.push_back(op);
       std::size_t place = places.size() - 1;
-      for (std::int64_t left = ways_.prefetch; left > 0 && place > 0; --left)
+      for (std::int64_t left = away_.prefetch; left > 0 && place > 0; --left)
         if (places[place - 1] > behind) --place;
       fetches_before_[places[place]].push_back(op);
     }

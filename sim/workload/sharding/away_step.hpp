@@ -32,8 +32,8 @@ struct AwayState {
   bool updates = false;  ///< run on another processor
   /// By Home: whether it is the memory of the processor that updates.
   std::array<bool, kHomes> is_at_updates{};
-  std::int64_t prefetch = 1;
-  bool by_chain_stage = false;
+  std::int64_t prefetch = 1;  ///< of units, where these are not stages of the chain, and of updates
+  bool by_chain_stage = false;  ///< as in sharded_step.hpp: the plan moves fetches of units
   /// Ranks that update a part each of parameters that all of them hold, and of those of experts.
   std::int64_t parts = 1, parts_of_experts = 1;
 

@@ -156,7 +156,8 @@ class SequencePlanner {
         builder_(problem.workload, problem.platform, policy),
         steps_(builder_, problem),
         stream_(builder_.stream(processor)),
-        keeps_(problem.chain.stages.size(), false) {}
+        keeps_(problem.chain.stages.size(), false),
+        has_run_(problem.chain.stages.size(), false) {}
 
   /// Makes room for all that the sequence and the optimizer compute.
   void reserve(std::span<const ChainAction> sequence) {
@@ -181,11 +182,12 @@ class SequencePlanner {
     builder_.reserve(steps, writes, uses);
   }
 
-  void add(const ChainAction& action) {
+  /// `next` may be nullptr.
+  void add(const ChainAction& action, const ChainAction* next) {
     switch (action.kind) {
       case ActionKind::keep:
       case ActionKind::bare:
-        return forward(action);
+        return forward(action, next);
       case ActionKind::backward:
         if (!problem_.chain.backward(action.stage).empty())
           computed(steps_.backward(stream_, action.stage));
@@ -204,11 +206,16 @@ class SequencePlanner {
   }
 
  private:
-  void forward(const ChainAction& action) {
+  void forward(const ChainAction& action, const ChainAction* next) {
     const bool keep = action.kind == ActionKind::keep;
     if (!keep) replace_saved(action.stage);
     keeps_[action.stage] = keep;
-    computed(steps_.forward(stream_, action.stage, keep ? Form::keep : Form::bare));
+    const bool is_again = has_run_[action.stage];
+    has_run_[action.stage] = true;
+    const ChainAction its_backward{ActionKind::backward, action.stage};
+    computed(keep && is_again && next != nullptr && *next == its_backward
+                 ? steps_.forward_for_backward(stream_, home_, action.stage)
+                 : steps_.forward(stream_, action.stage, keep ? Form::keep : Form::bare));
   }
 
   /// What a bare forward or a read leaves replaces the a_i inside an earlier saved_i, which is over
@@ -245,7 +252,8 @@ class SequencePlanner {
   PlanBuilder builder_;
   StageSteps steps_;
   const LaneId stream_;
-  std::vector<bool> keeps_;  ///< by stage: the builder would find a_i inside saved_i
+  std::vector<bool> keeps_;    ///< by stage: the builder would find a_i inside saved_i
+  std::vector<bool> has_run_;  ///< by stage: its forward
   std::optional<StepRange> computed_;
   std::optional<StepId> copied_;  ///< since the last computation
 };
@@ -256,7 +264,8 @@ Plan plan_of(const Problem& problem, ProcessorId processor, std::span<const Chai
              const std::string& policy, std::optional<ChainStorage> storage) {
   SequencePlanner planner(problem, processor, policy, storage);
   planner.reserve(sequence);
-  for (const ChainAction& action : sequence) planner.add(action);
+  for (std::size_t a = 0; a < sequence.size(); ++a)
+    planner.add(sequence[a], a + 1 < sequence.size() ? &sequence[a + 1] : nullptr);
   Plan plan = planner.finish();
   plan.claims = claims_of(plan, problem);
   return plan;

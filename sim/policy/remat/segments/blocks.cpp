@@ -207,18 +207,10 @@ class BlocksPlayer {
  private:
   void again(const ForwardRange& block) {
     for (const std::uint32_t gather : runs_.gathers_for(block))
-      if (!is_there_for_backwards(gather)) builder_.compute(stream_, OperatorId{gather});
+      if (const OperatorId op{gather}; !builder_.holds_for_backward(op, 0, memory_))
+        builder_.compute(stream_, op);
     for (std::uint32_t f = block.begin; f < block.end; ++f)
       if (runs_.again(f)) builder_.compute(stream_, OperatorId{f});
-  }
-
-  /// Whether all that the gather brings is there once more, for backwards that follow.
-  [[nodiscard]] bool is_there_for_backwards(std::uint32_t gather) const {
-    return std::ranges::all_of(workload_.list(workload_.operators[gather].kept),
-                               [&](TensorId brought) {
-                                 const TensorId later = workload_[brought].later;
-                                 return later != kNoTensor && builder_.holds(later, 0, memory_);
-                               });
   }
 
   /// What went into a block stays until the last of its backwards that reads anything kept, whether
