@@ -74,13 +74,16 @@ class ComponentPower {
     }
     for (const Memory& memory : platform.memories) add(memory.power);
     for (const Link& link : platform.links) add(link.power);
-    const auto memory_of = [&](ProcessorId processor) {
-      return platform.processors.size() + index(platform[processor].memory);
+    const auto place_of = [&](MemoryId memory) {
+      return platform.processors.size() + index(memory);
     };
     for (const Mirror& mirror : plan.mirrors) {
       extra[index(mirror.like)] += extra[index(mirror.processor)];
-      extra[memory_of(mirror.like)] += extra[memory_of(mirror.processor)];
+      extra[place_of(platform[mirror.like].memory)] +=
+          extra[place_of(platform[mirror.processor].memory)];
     }
+    for (const MemoryMirror& mirror : plan.memory_mirrors)
+      extra[place_of(mirror.like)] += extra[place_of(mirror.memory)];
     return {std::move(extra), base, sleeps_of(plan, platform)};
   }
 

@@ -322,6 +322,8 @@ class Machine {
       execution.memories[index(processors[p].memory)] =
           execution.memories[index(processors[like].memory)];
     }
+    for (const MemoryMirror& it : run_.plan.memory_mirrors)
+      execution.memories[index(it.memory)] = execution.memories[index(it.like)];
     for (const LinkMirror& it : run_.plan.link_mirrors) {
       execution.ports[2 * index(it.link) + it.direction] =
           execution.ports[2 * index(it.like) + it.like_direction];

@@ -7,7 +7,6 @@
 /// out to `dram1` where rank 0 copies out to `dram0`.
 #pragma once
 
-#include "plan/build/played_ranks.hpp"
 #include "plan/build/spreading.hpp"
 #include "platform/core/topology.hpp"
 
@@ -15,10 +14,10 @@
 
 namespace plimsoll {
 
-/// By rank that is played. A memory that has no likes is that of all. Precondition: it is no processor's of the mesh.
-/// O(ranks x memories log memories), and a search for routes from every rank.
-[[nodiscard]] std::vector<MemoryId> hosts_of_ranks(MemoryId of_first, const PlayedRanks& ranks,
-                                                   const Spreading& spreading,
+/// By rank. A memory that has no likes is that of all. Precondition: it is no processor's of the mesh.
+/// O(links + ranks) where it is linked to the memory of a rank; else O(ranks x memories log memories), and a search for
+/// routes from every rank.
+[[nodiscard]] std::vector<MemoryId> hosts_of_ranks(MemoryId of_first, const Spreading& spreading,
                                                    const Platform& platform,
                                                    const Topology& topology);
 

@@ -219,11 +219,10 @@ Lane RankCollectives::way_of(const Group& group, Sends& sends, std::uint32_t mem
   if (like != to) way.image = {memory(sends.of(like)[round].from), memory(like)};
   way.stream = plan_.stream_of(way, turn_of(group.ranks, sends.of(group.played.front())[round]));
   if (plan_.ranks.are_all()) return way;
-  const std::uint32_t device = plan_.device(group.memory);
-  plan_.note_way({{device, plan_.ranks.like(group.ranks[from])},
-                  {device, plan_.ranks.like(group.ranks[to])},
-                  plan_.ranks.replica(group.ranks[to]),
-                  group.form});
+  const auto played = [&](std::uint32_t of) {
+    return plan_.memory(group.memory, plan_.ranks.like(group.ranks[of]));
+  };
+  plan_.note_way({played(from), played(to), plan_.ranks.replica(group.ranks[to]), group.form});
   return way;
 }
 

@@ -26,7 +26,7 @@ RankedPlan::RankedPlan(const Plan& plan_of_one, const Workload& step, const Plat
       spreading(mesh),
       ranks(std::move(of_mesh)),
       played(ranks.count()),
-      result{.plan = {}, .played = ranks, .ways = {}, .forms = {}, .taken = {}, .common = {}} {
+      result{.plan = {}, .played = ranks, .ways = {}, .forms = {}, .taken = {}, .hosts = {}} {
   if (!of_one.mirrors.empty()) refuse("stands for replicas already");
   if (of_one.steady_from_microbatch) refuse("updates parameters on the way");
   if (of_one.steps.size() * played > kMostSpreadSteps) refuse_size();
@@ -35,6 +35,7 @@ RankedPlan::RankedPlan(const Plan& plan_of_one, const Workload& step, const Plat
   result.forms.push_back({spreading.algorithm, 0, 1});
   find_memories();
   find_hosts(topology);
+  find_homes();
   begin();
   add_buffers();
 }
@@ -63,13 +64,32 @@ void RankedPlan::find_hosts(const Topology& topology) {
   const auto find = [&](MemoryId m) {
     if (device(m) != kNone || !hosts_[index(m)].empty()) return;
     if (is_ranks[index(m)]) refuse("uses `" + platform[m].name + "`, in which another rank works");
-    hosts_[index(m)] = hosts_of_ranks(m, ranks, spreading, platform, topology);
+    hosts_[index(m)] = hosts_of_ranks(m, spreading, platform, topology);
+    if (!ranks.are_all()) result.hosts.memories.add(hosts_[index(m)], ranks);
   };
   for (const Buffer& buffer : of_one.buffers) find(buffer.memory);
   for (const Lane& lane : of_one.lanes) {
     if (lane.kind == Lane::Kind::stream) continue;
     find(lane.from);
     find(lane.to);
+  }
+}
+
+/// Of those where state lives, what is no rank's own.
+void RankedPlan::find_homes() {
+  if (ranks.are_all()) return;
+  for (std::size_t d = 0; d < spreading.homes.size(); ++d) {
+    const std::vector<RankHomes>& homes = spreading.homes[d];
+    for (std::size_t home = 1; home < kHomes; ++home) {
+      if (homes.front().memory[home] == platform[spreading.likes[d].front()].memory) continue;
+      std::vector<MemoryId> its;
+      for (const RankHomes& of : homes) its.push_back(of.memory[home]);
+      result.hosts.memories.add(its, ranks);
+    }
+    if (!homes.front().updates_on) continue;
+    std::vector<ProcessorId> its;
+    for (const RankHomes& of : homes) its.push_back(*of.updates_on);
+    result.hosts.updaters.add(its, ranks);
   }
 }
 
@@ -132,7 +152,7 @@ void RankedPlan::add_buffers() {
 MemoryId RankedPlan::memory(MemoryId of_first, std::uint32_t rank) const {
   if (device(of_first) != kNone) return memories(of_first)[ranks.rank(rank)];
   const auto& hosts = hosts_[index(of_first)];
-  return hosts.empty() ? of_first : hosts[rank];
+  return hosts.empty() ? of_first : hosts[ranks.rank(rank)];
 }
 
 const RankHomes& RankedPlan::homes(MemoryId of_first, std::uint32_t rank) const {
@@ -191,9 +211,9 @@ LaneId RankedPlan::add_lane_of(Lane it, std::uint32_t rank) {
     it.processor = spreading.likes[d][ranks.rank(rank)];
     return lane(it);
   }
-  note_way(it.from, it.to, rank);
   it.from = memory(it.from, rank);
   it.to = memory(it.to, rank);
+  note_way({it.from, it.to, 0, 0});
   return lane(it);
 }
 
@@ -209,16 +229,9 @@ std::uint32_t RankedPlan::stream_of(const Lane& channel, const RankTurn& turn) {
   return stream;
 }
 
-void RankedPlan::note_way(MemoryId from, MemoryId to, std::uint32_t rank) {
-  for (const MemoryId m : {from, to})
-    if (device_[index(m)] == kNone && std::ranges::count(result.common, m) == 0)
-      result.common.push_back(m);
-  if (from == to || device_[index(from)] == kNone || device_[index(to)] == kNone) return;
-  note_way({{device_[index(from)], rank}, {device_[index(to)], rank}, 0, 0});
-}
-
 void RankedPlan::note_way(const RankWay& way) {
-  if (ways_.insert(way).second) result.ways.push_back(way);
+  const bool is_within = way.from == way.to && way.to_replica == 0;
+  if (!is_within && ways_.insert(way).second) result.ways.push_back(way);
 }
 
 Slice RankedPlan::add_list(std::span<const BufferId> buffers) {

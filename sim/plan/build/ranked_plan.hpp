@@ -4,6 +4,7 @@
 /// played (PlayedRanks, in whose order), steps and buffers of the plan of one have their likes here.
 #pragma once
 
+#include "plan/build/hosts_of_replicas.hpp"
 #include "plan/build/played_ranks.hpp"
 #include "plan/build/spreading.hpp"
 #include "plan/core/plan.hpp"
@@ -22,16 +23,10 @@ namespace plimsoll {
 /// Of a plan of all ranks.
 inline constexpr std::size_t kMostSpreadSteps = 20'000'000;
 
-/// A processor of a rank that is played: its place in Spreading::likes, and the rank's among those.
-struct RankDevice {
-  std::uint32_t device = 0, rank = 0;
-  friend auto operator<=>(const RankDevice&, const RankDevice&) = default;
-};
-
-/// A way that steps of the plan take: from a processor of a rank that is played to one, or to what that stands for
+/// A way that steps of the plan take: from a memory of the replica that is played to one, or to what that stands for
 /// in another replica.
 struct RankWay {
-  RankDevice from, to;
+  MemoryId from{}, to{};
   std::uint32_t to_replica = 0;
   std::uint32_t form = 0;  ///< in SpreadPlan::forms: of what takes it
   friend auto operator<=>(const RankWay&, const RankWay&) = default;
@@ -52,8 +47,7 @@ struct SpreadPlan {
   std::vector<CollectiveForm>
       forms;                     ///< of its collectives, the first of all that is no collective
   std::vector<TakenForm> taken;  ///< each once, in the order in which they are taken first
-  /// Memories beside those of ranks, which all of them would use.
-  std::vector<MemoryId> common;
+  HostsOfReplicas hosts;         ///< where not all ranks are played
 };
 
 /// Whom the first of a group sends to in a round, and from whom it receives, in ranks after it.
@@ -98,8 +92,6 @@ struct RankedPlan {
   /// send the same way in both and others do not. So that none of them waits where others go on, each
   /// turn has a stream of its own on a channel between two ranks.
   std::uint32_t stream_of(const Lane& channel, const RankTurn& turn);
-  /// Between memories of a rank that is played.
-  void note_way(MemoryId from, MemoryId to, std::uint32_t rank);
   void note_way(const RankWay& way);
 
   Slice add_list(std::span<const BufferId> buffers);
@@ -125,12 +117,13 @@ struct RankedPlan {
  private:
   void find_memories();
   void find_hosts(const Topology& topology);
+  void find_homes();
   void begin();
   void add_buffers();
   LaneId add_lane_of(Lane it, std::uint32_t rank);
 
   std::vector<std::vector<MemoryId>> memory_;  ///< by memory of the first rank, and rank
-  /// By memory of the plan of one that is no rank's own, and rank that is played; else none.
+  /// By memory of the plan of one that is no rank's own, and rank; else none.
   std::vector<std::vector<MemoryId>> hosts_;
   std::vector<std::uint32_t> device_;  ///< by memory: of the first rank, or kNone
   using LaneKey = std::tuple<Lane::Kind, ProcessorId, std::uint32_t, MemoryId, MemoryId, MemoryId>;

@@ -147,7 +147,7 @@ void StateMoves::add_moves(StepId id, std::uint32_t rank) {
       for (const BufferId it : *all)
         for (const auto* last : {&users_[index(it)], &plan_.open[index(it)]})
           waits.insert(waits.end(), last->begin(), last->end());
-    plan_.note_way(way.first, way.second, rank);
+    plan_.note_way({way.first, way.second, 0, 0});
     std::vector<BufferId> all = sources;
     all.insert(all.end(), targets.begin(), targets.end());
     const StepId round =

@@ -58,6 +58,11 @@ bool mirror_holds(const Mirror& mirror, const Platform& platform) {
          within(mirror.like, platform.processors.size());
 }
 
+bool mirror_holds(const MemoryMirror& mirror, const Platform& platform) {
+  return within(mirror.memory, platform.memories.size()) &&
+         within(mirror.like, platform.memories.size());
+}
+
 bool mirror_holds(const LinkMirror& mirror, const Platform& platform) {
   return within(mirror.link, platform.links.size()) && within(mirror.like, platform.links.size()) &&
          mirror.direction < 2 && mirror.like_direction < 2;
@@ -125,6 +130,9 @@ std::vector<std::string> check_ranges(const Plan& plan, const Workload& workload
   require(
       std::ranges::all_of(plan.mirrors, [&](const Mirror& m) { return mirror_holds(m, platform); }),
       "a mirror names a processor that the platform does not have");
+  require(std::ranges::all_of(plan.memory_mirrors,
+                              [&](const MemoryMirror& m) { return mirror_holds(m, platform); }),
+          "a memory mirror names a memory that the platform does not have");
   require(std::ranges::all_of(plan.link_mirrors,
                               [&](const LinkMirror& m) { return mirror_holds(m, platform); }),
           "a link mirror names a link that the platform does not have, or a third direction");

@@ -24,11 +24,13 @@ class Mirrors {
     for (std::uint32_t m = 0; m < like_.size(); ++m) like_[m] = MemoryId{m};
     for (const Mirror& it : plan.mirrors)
       like_[index(platform[it.processor].memory)] = platform[it.like].memory;
+    for (const MemoryMirror& it : plan.memory_mirrors) like_[index(it.memory)] = it.like;
   }
 
   std::vector<std::string> run() {
     for (const Mirror& mirror : plan_.mirrors) note(mirror);
     for (const Mirror& mirror : plan_.mirrors) check(mirror);
+    check_memories();
     for (const Lane& lane : plan_.lanes)
       if (lane.image) check_image(lane);
     check_links();
@@ -68,6 +70,30 @@ class Mirrors {
       refuse("`{}` has {} mirrors and `{}` has {}", name(plan_.mirrors.front().like),
              likes_[index(plan_.mirrors.front().like)], name(mirror.like),
              likes_[index(mirror.like)]);
+  }
+
+  void check_memories() {
+    if (plan_.mirrors.empty() && !plan_.memory_mirrors.empty())
+      return refuse("memories have mirrors, but no processors");
+    for (const MemoryMirror& it : plan_.memory_mirrors) {
+      auto memory = is_mirrored_memory_.begin() + index(it.memory);
+      if (*memory) refuse("`{}` is a mirror twice", platform_[it.memory].name);
+      *memory = true;
+    }
+    std::vector<std::uint32_t> likes(platform_.memories.size(), 0);
+    for (const MemoryMirror& it : plan_.memory_mirrors) {
+      if (is_mirrored_memory_[index(it.like)])
+        refuse("`{}` holds what `{}` holds, which is a mirror itself", platform_[it.memory].name,
+               platform_[it.like].name);
+      if (!are_alike(platform_, it.memory, it.like))
+        refuse("`{}` is not like `{}`", platform_[it.memory].name, platform_[it.like].name);
+      ++likes[index(it.like)];
+    }
+    const std::uint32_t wanted = plan_.mirrors.empty() ? 0 : replicas_of(plan_) - 1;
+    for (std::uint32_t m = 0; m < likes.size(); ++m)
+      if (likes[m] != 0 && likes[m] != wanted)
+        refuse("`{}` has {} mirrors; expected {}, as processors have", platform_.memories[m].name,
+               likes[m], wanted);
   }
 
   void check_uses() {
@@ -155,17 +181,23 @@ std::vector<std::string> mirror_problems(const Plan& plan, const Platform& platf
   return Mirrors(plan, platform, topology, most).run();
 }
 
+// All that they are must be equal but for which one it is.
+bool are_alike(const Platform& platform, MemoryId a, MemoryId b) {
+  Memory one = platform[a];
+  const Memory& other = platform[b];
+  one.name = other.name;
+  one.copy_of = other.copy_of;
+  return one == other;
+}
+
 bool are_alike(const Platform& platform, ProcessorId a, ProcessorId b) {
-  // All that they are must be equal but for which one it is.
   Processor one = platform[a];
   const Processor& other = platform[b];
-  Memory memory = platform[one.memory];
-  memory.name = platform[other.memory].name;
-  memory.copy_of = platform[other.memory].copy_of;
+  const MemoryId memory = one.memory;
   one.name = other.name;
   one.copy_of = other.copy_of;
   one.memory = other.memory;
-  return one == other && memory == platform[other.memory];
+  return one == other && are_alike(platform, memory, other.memory);
 }
 
 std::uint32_t replicas_of(const Plan& plan) {

@@ -219,6 +219,13 @@ struct Bounds {
 /// replicas that do the same is played.
 struct Mirror {
   ProcessorId processor{}, like{};
+  friend bool operator==(const Mirror&, const Mirror&) = default;
+};
+
+/// The same of a memory in which no mirror works: of a host, say, to which replicas copy activations.
+struct MemoryMirror {
+  MemoryId memory{}, like{};
+  friend bool operator==(const MemoryMirror&, const MemoryMirror&) = default;
 };
 
 /// A direction of a link carries what that of `like` carries, at the same times: what replicas move that
@@ -250,6 +257,7 @@ struct Plan {
   std::vector<Step> steps;        ///< in issue order
   std::vector<Release> releases;
   std::vector<Mirror> mirrors;
+  std::vector<MemoryMirror> memory_mirrors;
   std::vector<LinkMirror>
       link_mirrors;  ///< what replicas that are not played take, by themselves or too
   /// Memories that grant allocations strictly in issue order.

@@ -68,6 +68,9 @@ class Decoder {
     for (const v1::Mirror& mirror : in_.mirrors())
       plan_.mirrors.push_back(
           {processor(mirror.processor(), {"mirrors"}), processor(mirror.like(), {"mirrors"})});
+    for (const v1::MemoryMirror& mirror : in_.memory_mirrors())
+      plan_.memory_mirrors.push_back(
+          {memory(mirror.memory(), {"memory_mirrors"}), memory(mirror.like(), {"memory_mirrors"})});
     decode_each("link_mirrors", in_.link_mirrors(), &Decoder::decode_link_mirror);
     for (const std::string& name : in_.ordered_grants())
       plan_.ordered_grants.push_back(memory(name, {"ordered_grants"}));

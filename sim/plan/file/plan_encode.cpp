@@ -48,6 +48,11 @@ class Encoder {
       out.set_processor(platform_[mirror.processor].name);
       out.set_like(platform_[mirror.like].name);
     }
+    for (const MemoryMirror& mirror : plan_.memory_mirrors) {
+      v1::MemoryMirror& out = *message_.add_memory_mirrors();
+      out.set_memory(platform_[mirror.memory].name);
+      out.set_like(platform_[mirror.like].name);
+    }
     for (const LinkMirror& mirror : plan_.link_mirrors) {
       v1::LinkMirror& out = *message_.add_link_mirrors();
       out.set_link(platform_[mirror.link].name);

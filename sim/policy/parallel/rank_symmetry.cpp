@@ -1,10 +1,14 @@
 #include "policy/parallel/rank_symmetry.hpp"
 
+#include "plan/core/mirror_problems.hpp"
 #include "platform/core/machines.hpp"
 #include "policy/pipeline/schedule/replica_symmetry.hpp"
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <set>
+#include <span>
 #include <utility>
 
 #include <fmt/format.h>
@@ -43,20 +47,64 @@ std::vector<std::vector<ProcessorId>> by_replica(const Spreading& spreading,
   return groups;
 }
 
+/// Why hosts cannot stand for those of other replicas; empty where they can.
+std::string unlike_hosts(const HostsOfReplicas& hosts, const Problem& problem,
+                         const Spreading& spreading) {
+  const Platform& platform = problem.platform;
+  if (const auto shared = hosts.memories.shared())
+    return spreading.homes.empty()
+               ? fmt::format("copies of all ranks to and from `{}` would meet",
+                             platform[*shared].name)
+               : fmt::format("the state of each moves to and from `{}`", platform[*shared].name);
+  if (const auto shared = hosts.updaters.shared())
+    return fmt::format("`{}` updates for several", platform[*shared].name);
+  const auto look_at = [&](const auto& groups) -> std::string {
+    for (const auto& group : groups)
+      for (const auto host : group)
+        if (!are_alike(platform, group.front(), host))
+          return fmt::format("`{}` and `{}` are not alike", platform[group.front()].name,
+                             platform[host].name);
+    return {};
+  };
+  std::string why = look_at(hosts.memories.groups());
+  return why.empty() ? look_at(hosts.updaters.groups()) : why;
+}
+
 ReplicaSymmetry symmetry_of(const SpreadPlan& plan, const Problem& problem,
                             const Spreading& spreading) {
-  const PlayedRanks& played = plan.played;
-  const auto stage = [&](const RankDevice& of) { return of.device * played.count() + of.rank; };
+  const auto devices = by_replica(spreading, plan.played);
+  for (std::string why :
+       {unlike_devices(problem.platform, devices), unlike_hosts(plan.hosts, problem, spreading)})
+    if (!why.empty()) return {std::move(why), {}};
+  std::vector<std::vector<MemoryId>> groups;
+  for (const auto& group : devices) groups.push_back(memories_of(group, problem.platform));
+  const auto& hosts = plan.hosts.memories.groups();
+  groups.insert(groups.end(), hosts.begin(), hosts.end());
+  std::map<MemoryId, std::uint32_t> group_of;
+  for (std::uint32_t g = 0; g < groups.size(); ++g) group_of.emplace(groups[g].front(), g);
   std::vector<ReplicaWay> ways;
   for (const RankWay& way : plan.ways)
-    ways.push_back({stage(way.from), stage(way.to), way.to_replica, way.form});
+    ways.push_back({group_of.at(way.from), group_of.at(way.to), way.to_replica, way.form});
   std::vector<ReplicaShifts> shifts;
   for (const CollectiveForm& form : plan.forms) {
-    auto renamed = shifts_of(spreading, played, form);
+    auto renamed = shifts_of(spreading, plan.played, form);
     if (!renamed) return {"nodes of collectives lie across replicas", {}};
     shifts.push_back(std::move(*renamed));
   }
-  return replica_symmetry(problem, by_replica(spreading, played), ways, shifts);
+  return replica_symmetry(problem, groups, ways, shifts);
+}
+
+/// Of hosts.
+void add_mirrors(Plan& plan, const HostsOfReplicas& hosts, const Platform& platform) {
+  std::set<MemoryId> of_updaters;
+  for (const auto& group : hosts.updaters.groups())
+    for (const ProcessorId its : std::span(group).subspan(1)) {
+      plan.mirrors.push_back({its, group.front()});
+      of_updaters.insert(platform[its].memory);
+    }
+  for (const auto& group : hosts.memories.groups())
+    for (const MemoryId its : std::span(group).subspan(1))
+      if (!of_updaters.contains(its)) plan.memory_mirrors.push_back({its, group.front()});
 }
 
 /// What was found of the same ranks, or nothing yet.
@@ -89,15 +137,8 @@ std::vector<PlayedRanks> played_by_machine(const Spreading& spreading, const Pla
   return played;
 }
 
-std::string what_all_use(const SpreadPlan& plan, const Problem& problem,
-                         const Spreading& spreading) {
-  if (!plan.common.empty()) {
-    const std::string& common = problem.platform[plan.common.front()].name;
-    return spreading.homes.empty()
-               ? fmt::format("copies of all ranks to and from `{}` would meet", common)
-               : fmt::format("the state of each moves to and from `{}`", common);
-  }
-  for (const Link& link : problem.platform.links)
+std::string what_all_use(const Platform& platform) {
+  for (const Link& link : platform.links)
     if (link.power || link.energy)
       return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
   return {};
@@ -105,14 +146,16 @@ std::string what_all_use(const SpreadPlan& plan, const Problem& problem,
 
 std::string cannot_stand_for_all(SpreadPlan& plan, const Problem& problem,
                                  const Spreading& spreading, RankSymmetry& known) {
-  if (std::string used = what_all_use(plan, problem, spreading); !used.empty()) return used;
+  if (std::string used = what_all_use(problem.platform); !used.empty()) return used;
   TriedRanks& tried = found_of(plan.played, known);
   if (tried.ways != plan.ways || tried.forms != plan.forms) {
     auto [told_apart, links] = symmetry_of(plan, problem, spreading);
     tried = {plan.played, plan.ways, plan.forms, std::move(told_apart), std::move(links)};
   }
-  if (tried.told_apart.empty()) plan.plan.link_mirrors = tried.links;
-  return tried.told_apart;
+  if (!tried.told_apart.empty()) return tried.told_apart;
+  plan.plan.link_mirrors = tried.links;
+  add_mirrors(plan.plan, plan.hosts, problem.platform);
+  return {};
 }
 
 }  // namespace plimsoll

@@ -1,5 +1,6 @@
 #include "policy/pipeline/schedule/gradient_reductions.hpp"
 
+#include "plan/build/spreading.hpp"
 #include "policy/pipeline/schedule/replica_symmetry.hpp"
 
 #include <algorithm>
@@ -58,9 +59,13 @@ ReplicaSymmetry folding(const Problem& problem, const std::vector<std::vector<Pr
       return {
           fmt::format("link `{}` draws power, which would be summed up for one only", link.name),
           {}};
+  if (std::string why = unlike_devices(problem.platform, groups); !why.empty())
+    return {std::move(why), {}};
+  std::vector<std::vector<MemoryId>> memories;
+  for (const auto& group : groups) memories.push_back(memories_of(group, problem.platform));
   const auto replicas = static_cast<std::uint32_t>(groups.front().size());
   const ReplicaShifts shifts{{{replicas, algorithm == AllReduce::tree}}};
-  return replica_symmetry(problem, groups, ways, {&shifts, 1});
+  return replica_symmetry(problem, memories, ways, {&shifts, 1});
 }
 
 /// For a reason; none where it is "".

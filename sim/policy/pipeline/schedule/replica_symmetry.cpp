@@ -59,7 +59,7 @@ class PortUses {
 
 class Symmetry {
  public:
-  Symmetry(const Problem& problem, const std::vector<std::vector<ProcessorId>>& groups,
+  Symmetry(const Problem& problem, const std::vector<std::vector<MemoryId>>& groups,
            const std::vector<ReplicaWay>& ways, std::span<const ReplicaShifts> shifts)
       : problem_(problem),
         platform_(problem.platform),
@@ -69,8 +69,6 @@ class Symmetry {
         replicas_(static_cast<std::uint32_t>(groups.front().size())) {}
 
   ReplicaSymmetry run() {
-    if (std::string why = unlike_devices(platform_, groups_); !why.empty())
-      return {std::move(why), {}};
     for (auto check : {&Symmetry::follow_ways, &Symmetry::look_at_ports,
                        &Symmetry::look_at_meetings, &Symmetry::find_links})
       if (std::string why = (this->*check)(); !why.empty()) return {std::move(why), {}};
@@ -78,7 +76,11 @@ class Symmetry {
   }
 
  private:
-  const std::string& name(ProcessorId processor) const { return platform_[processor].name; }
+  /// Of the processor that works there, if one does.
+  const std::string& name(MemoryId memory) const {
+    const auto works = std::ranges::find(platform_.processors, memory, &Processor::memory);
+    return works != platform_.processors.end() ? works->name : platform_[memory].name;
+  }
 
   /// Where a way of replica 0 leads to in replica `k`.
   std::uint32_t image(const ReplicaWay& way, std::uint32_t k) const {
@@ -90,9 +92,8 @@ class Symmetry {
     for (std::uint32_t k = 0; k < replicas_; ++k)
       for (std::uint32_t w = 0; w < ways_.size(); ++w) {
         const ReplicaWay& way = ways_[w];
-        const ProcessorId from = groups_[way.from_stage][k];
-        const ProcessorId to = groups_[way.to_stage][image(way, k)];
-        const Route* route = problem_.topology.route(platform_[from].memory, platform_[to].memory);
+        const MemoryId from = groups_[way.from][k], to = groups_[way.to][image(way, k)];
+        const Route* route = problem_.topology.route(from, to);
         if (route == nullptr)
           return fmt::format("no link leads from `{}` to `{}`", name(from), name(to));
         if (k == 0) hops_.push_back(route->hops);
@@ -175,8 +176,7 @@ class Symmetry {
       for (std::uint32_t b = a + 1; b < ways_.size(); ++b)
         if (meet_somewhere(a, b) && !meet(seen[a], seen[b]))
           return fmt::format("what leaves `{}` and `{}` meets only in other replicas",
-                             name(groups_[ways_[a].from_stage][0]),
-                             name(groups_[ways_[b].from_stage][0]));
+                             name(groups_[ways_[a].from][0]), name(groups_[ways_[b].from][0]));
     return {};
   }
 
@@ -232,8 +232,7 @@ class Symmetry {
     const ReplicaWay& way = ways_[w];
     if (way.to_replica == 0) return ports;
     const std::uint32_t from = shifts_[way.shifts].inverse(way.to_replica);
-    const Route* in = problem_.topology.route(platform_[groups_[way.from_stage][from]].memory,
-                                              platform_[groups_[way.to_stage][0]].memory);
+    const Route* in = problem_.topology.route(groups_[way.from][from], groups_[way.to][0]);
     for (const Hop& hop : in->hops) ports.push_back(port(hop));
     return ports;
   }
@@ -255,7 +254,7 @@ class Symmetry {
 
   const Problem& problem_;
   const Platform& platform_;
-  const std::vector<std::vector<ProcessorId>>& groups_;
+  const std::vector<std::vector<MemoryId>>& groups_;
   const std::vector<ReplicaWay>& ways_;
   const std::span<const ReplicaShifts> shifts_;
   const std::uint32_t replicas_;
@@ -305,7 +304,7 @@ std::uint32_t ReplicaShifts::inverse(std::uint32_t t) const {
 }
 
 ReplicaSymmetry replica_symmetry(const Problem& problem,
-                                 const std::vector<std::vector<ProcessorId>>& groups,
+                                 const std::vector<std::vector<MemoryId>>& groups,
                                  const std::vector<ReplicaWay>& ways,
                                  std::span<const ReplicaShifts> shifts) {
   return Symmetry(problem, groups, ways, shifts).run();

@@ -4,7 +4,7 @@
 /// of p devices, and for every replica the ways of its messages (between devices of neighbouring
 /// slots) and of its reductions (from each device to its likes in other replicas):
 ///
-///   1. the devices of a stage and their memories are alike, and no two share a memory;
+///   1. the devices of a stage and their memories are alike, and no two share a memory (unlike_devices());
 ///   2. renaming every replica k to k+1 (of a tree: to k xor t; in a mesh along each of its axes)
 ///      takes ways to ways: links that stand for each other agree in latency, bandwidth and duplex;
 ///   3. no direction of a link is taken by the same way of two replicas: there they would wait for
@@ -28,9 +28,9 @@
 
 namespace plimsoll {
 
-/// What a replica does on links: a way from a device of its own to one of another replica.
+/// What a replica does on links: a way from a memory of its own to one of its own, or of another replica.
 struct ReplicaWay {
-  std::uint32_t from_stage = 0, to_stage = 0;
+  std::uint32_t from = 0, to = 0;  ///< groups of memories
   /// The replica that it leads to, of the one that is played; 0: it stays within.
   std::uint32_t to_replica = 0;
   std::uint32_t shifts = 0;  ///< how it is renamed, of several ways to do so
@@ -60,16 +60,16 @@ struct ReplicaSymmetry {
       links;  ///< those that the played replica does not see, or not all uses of
 };
 
-/// `groups` are the replicas by stage, each of N: of as
-/// many as the axes have places. Ways may be renamed differently, where collectives differ in form: what
-/// counts is that all replicas take a way at the same times. O(N x ways x hops) and a search for routes
-/// from every device.
+/// All but the first of these conditions. `groups` are the memories of replicas, those that stand for each other
+/// together, N in each: as many as the axes have places. Ways may be renamed differently, where collectives differ in
+/// form: what counts is that all replicas take a way at the same times. O(N x ways x hops) and a search for routes
+/// from every memory.
 [[nodiscard]] ReplicaSymmetry replica_symmetry(const Problem& problem,
-                                               const std::vector<std::vector<ProcessorId>>& groups,
+                                               const std::vector<std::vector<MemoryId>>& groups,
                                                const std::vector<ReplicaWay>& ways,
                                                std::span<const ReplicaShifts> shifts);
 
-/// The first of these conditions by itself.
+/// The first of these conditions by itself: empty, or by what the devices of a stage are told apart.
 [[nodiscard]] std::string unlike_devices(const Platform& platform,
                                          const std::vector<std::vector<ProcessorId>>& groups);
 
