@@ -146,6 +146,7 @@ std::string what_all_use(const Platform& platform) {
 
 std::string cannot_stand_for_all(SpreadPlan& plan, const Problem& problem,
                                  const Spreading& spreading, RankSymmetry& known) {
+  if (plan.played.are_all()) return {};
   if (std::string used = what_all_use(problem.platform); !used.empty()) return used;
   TriedRanks& tried = found_of(plan.played, known);
   if (tried.ways != plan.ways || tried.forms != plan.forms) {

@@ -35,7 +35,8 @@ class RoomAhead {
   PlanWithRoom run(Plan first) {
     const std::int64_t ahead = scenario_.sharding.prefetch;
     if (ahead == 0 || time_of(first, ahead)) return {std::move(first), ahead, ""};
-    const Bytes lacking = peak_of(first, ahead) - std::min(room_, peak_of(first, ahead));
+    const Bytes peak = peak_of(first, ahead);
+    const Bytes lacking = peak - std::min(room_, peak);
     const auto time_without = time_of(first, 0);
     if (auto smaller = plan_for(room_ - std::min(lacking, room_), first)) {
       const auto time = time_of(*smaller, ahead);
