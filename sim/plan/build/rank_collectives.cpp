@@ -133,9 +133,11 @@ void RankCollectives::add_members(Group& group, const std::vector<BufferId>& mov
     if (passes) group.into.push_back(plan_.of_rank(made, member));
     auto& waits = group.before.emplace_back();
     for (const StepId on : before) waits.push_back(plan_.step(on, member));
+    // What is added up changes where it is, so that copies of it must have ended.
     for (const auto& held : {group.buffers.back(), plan_.of_rank(made, member)})
       for (const BufferId id : held)
-        waits.insert(waits.end(), plan_.open[index(id)].begin(), plan_.open[index(id)].end());
+        for (const auto* others : {&plan_.open[index(id)], &plan_.copies[index(id)]})
+          waits.insert(waits.end(), others->begin(), others->end());
   }
   for (const std::uint32_t rank : group.ranks) group.like.push_back(place[plan_.ranks.like(rank)]);
 }

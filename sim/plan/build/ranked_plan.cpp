@@ -147,6 +147,7 @@ void RankedPlan::add_buffers() {
     for (const BufferId id : of_one.initial) plan.initial.push_back(buffer(id, rank));
   open.resize(plan.buffers.size());
   rounds.resize(plan.buffers.size());
+  copies.resize(plan.buffers.size());
 }
 
 MemoryId RankedPlan::memory(MemoryId of_first, std::uint32_t rank) const {

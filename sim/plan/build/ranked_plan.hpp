@@ -113,6 +113,7 @@ struct RankedPlan {
   std::vector<StepId> steps;                ///< by step of the plan of one, and rank
   std::vector<std::vector<StepId>> open;    ///< by buffer: the ends of its last collective
   std::vector<std::vector<StepId>> rounds;  ///< by buffer: moves that use it
+  std::vector<std::vector<StepId>> copies;  ///< by buffer: copies that read it
 
  private:
   void find_memories();

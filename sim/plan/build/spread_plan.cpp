@@ -99,6 +99,8 @@ class Spreader {
     if (it.kind == StepKind::reduce) it.reduction = add_reduction(of_one.reduction, rank);
     const StepId added = plan_.push(it, after_);
     plan_.steps.push_back(added);
+    if (it.kind == StepKind::copy)
+      for (const BufferId id : used_.reads) plan_.copies[index(id)].push_back(added);
     if (state_)
       for (const auto* buffers : {&used_.reads, &used_.writes}) state_->note_users(added, *buffers);
   }

@@ -190,6 +190,14 @@ TEST_CASE("a plan of too many steps is refused before it is made") {
   CHECK(run_with(small, "collectives: auto").plan.replicas == 1);
 }
 
+// The output of the embedding is a part of a sum over the tensor axis, which is added up where it is.
+TEST_CASE("what ranks add up waits for copies of it") {
+  const RunResult result =
+      run_sharded("tensor: 2, data: 4, sequence: true", 0, "", "",
+                  "{name: remat/two-level, ram_slots: 1, storage_slots: 8, overlap: true}");
+  CHECK(result.metrics.status == RunStatus::ok);
+}
+
 TEST_CASE("activations go to the host of the machine in which a rank is") {
   const auto run_on = [](int nodes) {
     return run_on_machines(
