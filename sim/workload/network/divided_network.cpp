@@ -8,6 +8,8 @@
 #include "workload/operators/layer_error.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace plimsoll {
 namespace {
@@ -31,6 +33,7 @@ class Divider {
         copies_(whole.values.size(), kNoValue),
         cast_copies_(whole.values.size(), kNoValue),
         fp8_copies_(whole.values.size(), kNoValue),
+        gathered_in_(whole.values.size()),
         operators_(whole.operators.size(), kNoValue) {
     if (options.fp8) builder_.set_fp8(options.fp8->value);
     if (options.context)
@@ -122,8 +125,10 @@ class Divider {
     if (of_rank > work(whole) * 3 / 4) builder_.mark_whole();
   }
 
-  /// The value as layers read it that are divided by columns: one for all of them.
+  /// The value as layers read it that are divided by columns: one for all of them; what positions are
+  /// gathered of, one for those of a block, as no block holds whole what others have gathered.
   std::uint32_t copied(std::uint32_t value, const NetworkCall& reader, bool in_fp8) {
+    if (divides_positions_) leave_to_others(value, reader.name);
     if (in_fp8 && divides_positions_ && copies_[value] == kNoValue)
       return gathered_in_fp8(value, reader.name);
     if (divides_positions_) return gathered(value, reader);
@@ -131,6 +136,16 @@ class Divider {
     if (copy == kNoValue)
       copy = builder_.exchange(copy_to_ranks_rule(), {}, values_[value], reader.name, "all_reduce");
     return copy;
+  }
+
+  /// Forgets copies of a value that another block has gathered.
+  void leave_to_others(std::uint32_t value, const std::string& reader) {
+    const std::size_t slash = reader.find('/');
+    std::string block = slash == std::string::npos ? std::string() : reader.substr(0, slash);
+    std::optional<std::string>& known = gathered_in_[value];
+    if (known && *known != block)
+      for (auto* copies : {&copies_, &cast_copies_, &fp8_copies_}) (*copies)[value] = kNoValue;
+    if (known || copies_[value] == kNoValue) known = std::move(block);
   }
 
   /// Under autocast a rank casts its positions before all gather them, as apex does
@@ -199,7 +214,8 @@ class Divider {
   std::vector<std::uint32_t> copies_;  ///< by old value: to parts of whose gradients readers add
   std::vector<std::uint32_t> cast_copies_;  ///< by old value: likewise, gathered as autocast has it
   std::vector<std::uint32_t> fp8_copies_;   ///< by old value: likewise, gathered in fp8
-  std::vector<std::uint32_t> operators_;    ///< by old operator
+  std::vector<std::optional<std::string>> gathered_in_;  ///< by old value: the block, of copies
+  std::vector<std::uint32_t> operators_;                 ///< by old operator
 };
 
 }  // namespace

@@ -4,8 +4,9 @@
 ///
 /// Where a layer divided by columns reads a value that all ranks have, the ranks add up its gradient,
 /// once for all such readers; what a layer divided by rows makes, they add up in place. With divided
-/// positions they gather the value, and scatter the sum: of what was gathered a rank keeps its own
-/// part, and gathers it again in the backward.
+/// positions they gather the value, and scatter the sum, once for the readers in a block (what an
+/// encoder makes, each block of a decoder gathers): of what was gathered a rank keeps its own part,
+/// and gathers it again in the backward.
 ///
 /// Ranks of an expert axis hold a part of each mixture's experts (divided_experts.hpp), those of a context
 /// axis a part of the positions (divided_positions.hpp).

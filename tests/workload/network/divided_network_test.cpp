@@ -343,6 +343,25 @@ TEST_CASE("a gradient is added up before others are added to it") {
   CHECK(readers > 0);
 }
 
+// What the encoder leaves of a T5 of four blocks is read by key and value of each block of the decoder: each block
+// gathers it once for both, in the forward and again in the backward, and scatters the sum of both gradients.
+TEST_CASE("each block gathers what blocks share where positions are divided") {
+  WorkloadOptions options = on_ranks(2, true);
+  options.with = {{{"blocks", {}}, 4}};
+  const Workload part = build(read_workload(read_document(shipped("t5-large"))), options);
+  const auto exchanges = [&](CollectiveKind kind, const std::string& tensor, bool made) {
+    return std::ranges::count_if(part.operators, [&](const Operator& op) {
+      const auto its = part.list(made ? op.kept : op.reads);
+      return op.collective.kind == kind && op.collective.axis == MeshAxis::tensor &&
+             std::ranges::any_of(its, [&](TensorId id) { return part[id].name == tensor; });
+    });
+  };
+  CHECK(exchanges(CollectiveKind::all_gather, "encoded", false) == 4 + 4);
+  for (int b = 1; b <= 4; ++b)
+    CHECK(exchanges(CollectiveKind::reduce_scatter,
+                    fmt::format("decoder_block_{}/attend_2/linear_2.gradient", b), true) == 1);
+}
+
 // Both halves of a backward do the work of the whole, and the ranks exchange no less.
 TEST_CASE("collectives beside gradients of weights") {
   for (const bool sequence : {false, true}) {
