@@ -54,7 +54,7 @@ bool are_one(const std::vector<HeldStages>& held) {
 }  // namespace
 
 std::vector<HeldStages> held_stages(const Plan& plan, const Workload& workload) {
-  const ChainView chain = chain_view(workload);
+  const ChainView chain = pipeline_view(workload);
   const auto runners = runners_of(plan, workload);
   std::vector<HeldStages> held;
   for (std::size_t s = 0; s < chain.stages.size(); ++s) {

@@ -10,8 +10,8 @@
 
 namespace plimsoll {
 
-/// Stages [begin, end) of the chain (workload/chain/chain_view.hpp), whose forwards the same processors
-/// run.
+/// Stages [begin, end) of the chain as pipelines see it (workload/chain/chain_view.hpp), whose forwards the
+/// same processors run.
 struct HeldStages {
   std::size_t begin = 0, end = 0;
   std::string first, last;  ///< layers, by their forward operators

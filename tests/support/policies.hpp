@@ -41,8 +41,9 @@ inline const char* recomputation(int turn) {
 inline Planned answer(const std::string& policy, const Workload& workload,
                       const Platform& platform) {
   const Topology topology(platform);
-  const ChainView view = chain_view(workload);
-  return bound_policy(policy).plan(Problem{workload, view, platform, topology, judge_by_execution});
+  const BoundPolicy bound = bound_policy(policy);
+  const ChainView view = bound.is_pipeline ? pipeline_view(workload) : chain_view(workload);
+  return bound.plan(Problem{workload, view, platform, topology, judge_by_execution});
 }
 
 inline Plan planned(const std::string& policy, const Workload& workload, const Platform& platform) {

@@ -18,6 +18,29 @@ std::string known_or_unknown(std::int64_t count) {
   return count > 0 ? decimal(static_cast<double>(count)) : "-";
 }
 
+std::string stages_text(const Workload& workload, const ChainView& chain, const Style& style) {
+  using enum Column::Align;
+  TextTable table({{"stage", right},
+                   {"from"},
+                   {"to"},
+                   {"output", right},
+                   {"saved", right},
+                   {"parameters", right}});
+  for (std::size_t s = 0; s < std::min(chain.stages.size(), kMostStages); ++s) {
+    const ChainStage& stage = chain.stages[s];
+    table.add({{fmt::format("{}", s + 1)},
+               {workload.operators[stage.forward_begin].name},
+               {workload.operators[stage.forward_end - 1].name},
+               {to_text(stage.output_bytes)},
+               {to_text(stage.saved_bytes)},
+               {to_text(stage.parameter_bytes)}});
+  }
+  std::string text = table.text(style);
+  if (chain.stages.size() > kMostStages)
+    text += fmt::format("  and {} more\n", chain.stages.size() - kMostStages);
+  return text;
+}
+
 std::string describe_workload(const Workload& workload, const Style& style) {
   std::string out = style(Paint::bold, workload.name) +
                     fmt::format("   {}\n\n", counted(workload.forwards, "forward operator"));
@@ -34,27 +57,13 @@ std::string describe_workload(const Workload& workload, const Style& style) {
   line("saved", fmt::format("{} kept for backward at batch {}", to_text(workload.saved_bytes),
                             workload.batch));
 
-  using enum Column::Align;
-  const ChainView chain = chain_view(workload);
-  TextTable table({{"stage", right},
-                   {"from"},
-                   {"to"},
-                   {"output", right},
-                   {"saved", right},
-                   {"parameters", right}});
-  for (std::size_t s = 0; s < std::min(chain.stages.size(), kMostStages); ++s) {
-    const ChainStage& stage = chain.stages[s];
-    table.add({{fmt::format("{}", s + 1)},
-               {workload.operators[stage.forward_begin].name},
-               {workload.operators[stage.forward_end - 1].name},
-               {to_text(stage.output_bytes)},
-               {to_text(stage.saved_bytes)},
-               {to_text(stage.parameter_bytes)}});
-  }
+  const ChainView chain = chain_view(workload), cut = pipeline_view(workload);
   out += fmt::format("\n  As a chain of {}:\n\n", counted(chain.stages.size(), "stage")) +
-         table.text(style);
-  if (chain.stages.size() > kMostStages)
-    out += fmt::format("  and {} more\n", chain.stages.size() - kMostStages);
+         stages_text(workload, chain, style);
+  if (cut.stages.size() != chain.stages.size())
+    out += fmt::format("\n  For pipelines, which hand on what several stages read, of {}:\n\n",
+                       counted(cut.stages.size(), "stage")) +
+           stages_text(workload, cut, style);
   return out;
 }
 

@@ -110,19 +110,19 @@ void snapshot_of_run(const Outcomes& found, const std::string& file) {
 std::string compute_csv_of(const RunResult& result) {
   const Workload& workload = result.workload_as_run;
   return compute_csv(
-      tasks_of(result.plan, workload, chain_view(workload), Location{"--schedule-csv"}));
+      tasks_of(result.plan, workload, pipeline_view(workload), Location{"--schedule-csv"}));
 }
 
 std::string communication_csv_of(const RunResult& result) {
   const Workload& workload = result.workload_as_run;
   return communication_csv(
-      tasks_of(result.plan, workload, chain_view(workload), Location{"--communication-csv"}));
+      tasks_of(result.plan, workload, pipeline_view(workload), Location{"--communication-csv"}));
 }
 
 std::string layout_of(const RunResult& result) {
   const Location where{"--layout"};
   const Workload& workload = result.workload_as_run;
-  const ChainView chain = chain_view(workload);
+  const ChainView chain = pipeline_view(workload);
   return layout_text(workload, chain, cuts_of(result.plan, workload, chain, where), where) + '\n';
 }
 

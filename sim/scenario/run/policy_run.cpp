@@ -233,7 +233,7 @@ void execute_plan(RunResult& result, const Scenario& scenario, const Ranks& rank
 std::optional<Time> makespan_alone(const Workload& step, const Platform& roomy,
                                    const BoundPolicy& policy, const Ranks& ranks, Work work,
                                    RunInspector* inspector) {
-  const ChainView chain = chain_view(step);
+  const ChainView chain = pipeline_view(step);
   const Problem problem{step, chain, roomy, ranks.topology(), judge_by_execution, work};
   Planned reference = ranks.planned(policy.schedule_alone, problem);
   Plan* of_one = std::get_if<Plan>(&reference);

@@ -462,7 +462,7 @@ Planned Ranks::planned(const std::function<Planned(const Problem&)>& plan,
   if (!away_ && !names_devices) return plan(problem);
   const std::vector<ProcessorId> kept = that_compute(problem.platform);
   const Workload seen = away_ ? as_seen_here(problem.workload, away_->updates) : problem.workload;
-  const ChainView chain = chain_view(seen);
+  const ChainView chain = problem.chain.is_of_pipeline ? pipeline_view(seen) : chain_view(seen);
   Platform here = problem.platform;
   here.processors.clear();
   for (const ProcessorId p : kept) here.processors.push_back(problem.platform[p]);

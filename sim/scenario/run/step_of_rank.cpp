@@ -101,7 +101,7 @@ TrainingStep make_step(const Scenario& scenario, const Node& policy, const Bound
                         bound.splits_backward, adds_up(scenario, bound, processors.size()),
                         place_of_division(scenario, policy, ranks)};
   step.workload = build_for(scenario, processors, batch, ranks, memo);
-  step.chain = chain_view(step.workload);
+  step.chain = bound.is_pipeline ? pipeline_view(step.workload) : chain_view(step.workload);
   step.saved_bytes = saved_bytes_of(scenario, step.workload, bound.microbatches, ranks);
   return step;
 }
@@ -174,12 +174,12 @@ TrainingStep step_of_rank(const Scenario& scenario, const Node& policy, const Bo
 
 std::string step_key_of(const Scenario& scenario, const BoundPolicy& bound, const Ranks& ranks) {
   const std::vector<Processor> processors = processors_of(scenario.platform, bound);
-  return fmt::format("{} {}{}{}{} {} {}", bound.microbatches,
-                     adds_up(scenario, bound, processors.size()) ? "adds " : "",
-                     bound.splits_backward ? "split " : "",
-                     ranks.has_stages_as_units() ? "stages " : "", kernel_key(processors),
-                     generator_key(processors),
-                     key_text(scenario.workload_key) + scenario.parallel_key);
+  return fmt::format(
+      "{} {}{}{}{}{} {} {}", bound.microbatches, bound.is_pipeline ? "pipeline " : "",
+      adds_up(scenario, bound, processors.size()) ? "adds " : "",
+      bound.splits_backward ? "split " : "", ranks.has_stages_as_units() ? "stages " : "",
+      kernel_key(processors), generator_key(processors),
+      key_text(scenario.workload_key) + scenario.parallel_key);
 }
 
 }  // namespace plimsoll

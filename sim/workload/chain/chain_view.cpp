@@ -17,22 +17,39 @@ struct Span {
   bool is_read_by_backward = false;
 };
 
+/// Parts that read a value, from which on it is carried: a branch and an addition are two.
+constexpr std::uint32_t kFewestReaders = 3;
+
+/// Behind the last forward of a stage, and what crosses there beside its output.
+struct StageEnd {
+  std::uint32_t end = 0;
+  std::vector<TensorId> carried = {};
+};
+
 /// Finds the ends of the stages: after operator k when exactly one value crosses from [0, k] to (k,
-/// end) and k itself wrote it for the last time.
+/// end) and k itself wrote it for the last time; where values are carried, also one and such a value.
 class Cutter {
  public:
-  explicit Cutter(const Workload& workload) : workload_(workload), spans_(workload.tensors.size()) {
+  Cutter(const Workload& workload, bool carries)
+      : workload_(workload), carries_(carries), spans_(workload.tensors.size()) {
     for (std::uint32_t k = 0; k < workload.forwards; ++k) note(workload.operators[k], k);
     for (std::uint32_t b = workload.optimizer_begin; b-- > workload.forwards;)
       note_backward(workload.operators[b]);
+    if (carries) join_gradients_of_inputs();
+    crossing_ = count_crossing();
   }
 
-  [[nodiscard]] std::vector<std::uint32_t> ends() const {
-    const std::vector<std::int64_t> crossing = count_crossing();
-    std::vector<std::uint32_t> ends;
-    for (std::uint32_t k = 0; k + 1 < workload_.forwards; ++k)
-      if (crossing[k] == 1 && boundary(k) != kNoTensor) ends.push_back(k + 1);
-    if (workload_.forwards > 0) ends.push_back(workload_.forwards);
+  [[nodiscard]] std::vector<StageEnd> ends() const {
+    std::vector<StageEnd> ends;
+    for (std::uint32_t k = 0; k + 1 < workload_.forwards; ++k) {
+      const TensorId output = crossing_[k] == 1 ? boundary(k) : kNoTensor;
+      if (output == kNoTensor) continue;
+      ends.push_back({k + 1});
+      if (!carries_) continue;
+      const std::vector<StageEnd> more = ends_that_carry(output, k);
+      ends.insert(ends.end(), more.begin(), more.end());
+    }
+    if (workload_.forwards > 0) ends.push_back({workload_.forwards});
     return ends;
   }
 
@@ -80,6 +97,67 @@ class Cutter {
     }
   }
 
+  /// Ends of stages behind `k`, up to the last reader of what `k` leaves and of its copies, where
+  /// those and one other value cross; none where it is not carried.
+  [[nodiscard]] std::vector<StageEnd> ends_that_carry(TensorId value, std::uint32_t k) const {
+    std::vector<StageEnd> ends;
+    std::vector<TensorId> all{value};
+    std::uint32_t readers = 0;
+    bool is_read = false;
+    for (std::uint32_t at = k + 1; !all.empty(); ++at) {
+      is_read = is_read || reads_any(at, all);
+      if (is_read && ends.empty()) return {};  // what follows comes from it
+      add_copies(at, all);
+      std::erase_if(all, [&](TensorId id) { return spans_[index(id)].read <= at; });
+      const TensorId output = boundary(at);
+      const bool ends_here = output != kNoTensor && !std::ranges::count(all, output) &&
+                             crossing_[at] == std::ssize(all) + 1;
+      if (!ends_here && !all.empty()) continue;
+      if (std::exchange(is_read, false)) ++readers;
+      if (!all.empty()) ends.push_back({at + 1, all});
+    }
+    return readers < kFewestReaders ? std::vector<StageEnd>() : ends;
+  }
+
+  [[nodiscard]] bool reads_any(std::uint32_t k, const std::vector<TensorId>& values) const {
+    return std::ranges::any_of(workload_.list(workload_.operators[k].reads),
+                               [&](TensorId read) { return std::ranges::count(values, read) > 0; });
+  }
+
+  /// What an operator makes that reads carried values alone (a cast, a quantization, a gather) goes
+  /// with these to all that share it.
+  void add_copies(std::uint32_t k, std::vector<TensorId>& values) const {
+    const Operator& op = workload_.operators[k];
+    const auto reads = workload_.list(op.reads);
+    if (reads.empty() || !std::ranges::all_of(reads, [&](TensorId read) {
+          return std::ranges::count(values, read) > 0;
+        }))
+      return;
+    for (const TensorList slice : {op.kept, op.bare})
+      for (const TensorId made : workload_.list(slice))
+        if (std::ranges::count(values, made) == 0) values.push_back(made);
+  }
+
+  /// An input has one gradient, to which all add whose forwards read it.
+  void join_gradients_of_inputs() {
+    std::vector<std::uint32_t> last(workload_.tensors.size(), kNone);
+    for (std::uint32_t b = workload_.forwards; b < workload_.optimizer_begin; ++b) {
+      const auto k = static_cast<std::uint32_t>(workload_.operators[b].forward);
+      for (const TensorId id : workload_.list(workload_.operators[b].kept)) {
+        if (workload_[id].lifetime != Lifetime::stays) continue;
+        if (last[index(id)] == kNone) last[index(id)] = k;
+        uncut_.emplace_back(k, last[index(id)]);
+      }
+    }
+  }
+
+  /// Whether an input counts where it crosses: what devices of a pipeline are given of it need not be
+  /// sent, if nothing changes it.
+  [[nodiscard]] bool input_crosses(TensorId id) const {
+    return workload_[id].lifetime == Lifetime::input &&
+           !(carries_ && spans_[index(id)].written == kNone);
+  }
+
   /// By operator k, the values made in [0, k] or there from the start that later forwards read.
   [[nodiscard]] std::vector<std::int64_t> count_crossing() const {
     std::vector<std::int64_t> change(workload_.forwards + std::size_t{1});
@@ -96,7 +174,7 @@ class Cutter {
       for (const TensorList slice : {op.kept, op.bare})
         for (const TensorId id : workload_.list(slice)) count(id, k);
       for (const TensorId id : workload_.list(op.reads))
-        if (workload_[id].lifetime == Lifetime::input) count(id, 0);
+        if (input_crosses(id)) count(id, 0);
     }
     for (const auto& [begin, end] : uncut_) {
       change[begin] += 2;
@@ -107,42 +185,45 @@ class Cutter {
   }
 
   const Workload& workload_;
+  const bool carries_;
   std::vector<Span> spans_;
+  std::vector<std::int64_t> crossing_;  ///< by operator
   /// From an operator whose backward reads what a later one makes to that: no stage ends between.
   std::vector<std::pair<std::uint32_t, std::uint32_t>> uncut_;
 };
 
 /// Joins what has no backward (a copy hands its gradient on) to the stage after it, at the end to
 /// the one before.
-std::vector<std::uint32_t> ends_with_backwards(const Workload& workload,
-                                               const std::vector<std::uint32_t>& ends) {
+std::vector<StageEnd> ends_with_backwards(const Workload& workload,
+                                          const std::vector<StageEnd>& ends) {
   std::vector<std::uint32_t> backwards(workload.forwards + std::size_t{1});  // of operators < k
   for (std::uint32_t b = workload.forwards; b < workload.optimizer_begin; ++b)
     ++backwards[index(workload.operators[b].forward) + std::size_t{1}];
   std::partial_sum(backwards.begin(), backwards.end(), backwards.begin());
-  std::vector<std::uint32_t> kept;
-  for (const std::uint32_t end : ends) {
-    const std::uint32_t begin = kept.empty() ? 0 : kept.back();
-    if (backwards[end] > backwards[begin] || (end == ends.back() && kept.empty()))
-      kept.push_back(end);
-    else if (end == ends.back())
-      kept.back() = end;
+  std::vector<StageEnd> kept;
+  for (const StageEnd& it : ends) {
+    const std::uint32_t begin = kept.empty() ? 0 : kept.back().end;
+    const bool is_last = it.end == workload.forwards;
+    if (backwards[it.end] > backwards[begin] || (is_last && kept.empty()))
+      kept.push_back(it);
+    else if (is_last)
+      kept.back() = it;
   }
   return kept;
 }
 
-std::vector<std::uint32_t> stage_ends(const Workload& workload, const Cutter& cutter) {
+std::vector<StageEnd> stage_ends(const Workload& workload, const Cutter& cutter) {
   if (!workload.is_chain) return ends_with_backwards(workload, cutter.ends());
-  std::vector<std::uint32_t> ends(workload.forwards);
-  std::iota(ends.begin(), ends.end(), 1U);
+  std::vector<StageEnd> ends;
+  for (std::uint32_t k = 0; k < workload.forwards; ++k) ends.push_back({k + 1});
   return ends;
 }
 
 /// Fills the forwards of each stage and its output.
-void cut(ChainView& view, const Workload& workload, std::vector<std::uint32_t>& stage_of) {
-  const Cutter cutter(workload);
+void cut(ChainView& view, const Workload& workload, const Cutter& cutter,
+         std::vector<std::uint32_t>& stage_of) {
   std::uint32_t begin = 0;
-  for (const std::uint32_t end : stage_ends(workload, cutter)) {
+  for (const auto& [end, carried] : stage_ends(workload, cutter)) {
     ChainStage stage;
     stage.forward_begin = begin;
     stage.forward_end = end;
@@ -151,6 +232,8 @@ void cut(ChainView& view, const Workload& workload, std::vector<std::uint32_t>& 
       stage.output_bytes = workload[workload.list(workload.operators[begin].bare).front()].bytes;
     else if (stage.output != kNoTensor)
       stage.output_bytes = workload[stage.output].bytes;
+    stage.carried = carried;
+    for (const TensorId id : carried) stage.output_bytes += workload[id].bytes;
     for (; begin < end; ++begin) stage_of[begin] = static_cast<std::uint32_t>(view.stages.size());
     view.stages.push_back(stage);
   }
@@ -174,29 +257,53 @@ void collect_backwards(ChainView& view, const Workload& workload,
     view.backwards[next[stage(b)]++] = OperatorId{b};
 }
 
-/// Adds up the gradients of step lifetime that a later stage's backward makes and this one reads;
-/// after the last stage the gradient that its own backward makes and nothing reads.
+/// Of what a backward hands to another one.
+bool is_delta(const Tensor& tensor) {
+  return tensor.tensor_class == TensorClass::gradient && tensor.lifetime == Lifetime::step;
+}
+
+/// Where backwards first make a gradient and last read it or add to it, as stages.
+struct GradientSpan {
+  std::uint32_t made = kNone, used = kNone;
+};
+
+/// The gradients of step lifetime that a later stage's backward makes and this one reads or, where
+/// values are carried, hands on; after the last stage the one that its own backward makes and nothing
+/// reads.
 void add_gradients(ChainView& view, const Workload& workload,
                    const std::vector<std::uint32_t>& stage_of) {
-  const auto is_delta = [&](TensorId id) {
-    return workload[id].tensor_class == TensorClass::gradient &&
-           workload[id].lifetime == Lifetime::step;
-  };
-  std::vector<std::uint32_t> made_in(workload.tensors.size(), kNone), read_in(made_in);
+  std::vector<GradientSpan> spans(workload.tensors.size());
+  std::vector<bool> is_read(workload.tensors.size());
   for (std::uint32_t b = workload.forwards; b < workload.optimizer_begin; ++b) {
     const Operator& op = workload.operators[b];
     const std::uint32_t stage = stage_of[static_cast<std::size_t>(op.forward)];
     for (const TensorId id : workload.list(op.reads)) {
-      if (!is_delta(id) || read_in[index(id)] == stage) continue;
-      read_in[index(id)] = stage;
-      if (made_in[index(id)] != kNone && made_in[index(id)] > stage)
-        view.stages[stage].gradient_bytes += workload[id].bytes;
+      if (!is_delta(workload[id])) continue;
+      is_read[index(id)] = true;
+      GradientSpan& span = spans[index(id)];
+      if (span.made == kNone) continue;
+      span.used = stage;
+      if (span.made > stage) view.stages[stage].gradients.push_back(id);
     }
-    for (const TensorId id : workload.list(op.kept))
-      if (is_delta(id) && made_in[index(id)] == kNone) made_in[index(id)] = stage;
+    for (const TensorId id : workload.list(op.kept)) {
+      if (!is_delta(workload[id])) continue;
+      GradientSpan& span = spans[index(id)];
+      if (span.made == kNone) span.made = stage;
+      span.used = stage;
+    }
   }
-  for (std::size_t t = 0; t < made_in.size(); ++t)
-    if (!view.stages.empty() && made_in[t] == view.stages.size() - 1 && read_in[t] == kNone)
+  for (std::uint32_t t = 0; t < spans.size(); ++t)
+    for (std::uint32_t s = spans[t].used; s < spans[t].made; ++s)
+      if (!view.stages[s].carried.empty()) view.stages[s].gradients.push_back(TensorId{t});
+  for (ChainStage& stage : view.stages) {
+    std::ranges::sort(stage.gradients);
+    stage.gradients.erase(std::unique(stage.gradients.begin(), stage.gradients.end()),
+                          stage.gradients.end());
+    for (const TensorId id : stage.gradients) stage.gradient_bytes += workload[id].bytes;
+  }
+  for (std::size_t t = 0; t < spans.size(); ++t)
+    if (spans[t].made != kNone && spans[t].made + std::size_t{1} == view.stages.size() &&
+        !is_read[t])
       view.stages.back().gradient_bytes += workload.tensors[t].bytes;
 }
 
@@ -229,6 +336,17 @@ void add_storages(ChainView& view, const Workload& workload) {
   view.saved_begin.push_back(static_cast<std::uint32_t>(view.saved_tensors.size()));
 }
 
+ChainView view_of(const Workload& workload, bool carries) {
+  ChainView view;
+  std::vector<std::uint32_t> stage_of(workload.forwards);
+  cut(view, workload, Cutter(workload, carries), stage_of);
+  collect_backwards(view, workload, stage_of);
+  add_gradients(view, workload, stage_of);
+  add_storages(view, workload);
+  view.is_of_pipeline = carries;
+  return view;
+}
+
 }  // namespace
 
 std::span<const OperatorId> ChainView::backward(std::size_t stage) const {
@@ -242,13 +360,11 @@ std::span<const TensorId> ChainView::saved(std::size_t stage) const {
 }
 
 ChainView chain_view(const Workload& workload) {
-  ChainView view;
-  std::vector<std::uint32_t> stage_of(workload.forwards);
-  cut(view, workload, stage_of);
-  collect_backwards(view, workload, stage_of);
-  add_gradients(view, workload, stage_of);
-  add_storages(view, workload);
-  return view;
+  return view_of(workload, false);
+}
+
+ChainView pipeline_view(const Workload& workload) {
+  return view_of(workload, true);
 }
 
 }  // namespace plimsoll

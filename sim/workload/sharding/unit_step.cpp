@@ -67,7 +67,7 @@ UnitStep::Unit& UnitStep::unit_of(std::uint32_t op, TensorId tensor) {
 
 void UnitStep::find_units() {
   if (ways_.by_chain_stage) {
-    const ChainView chain = chain_view(step_);
+    const ChainView chain = pipeline_view(step_);
     for (std::uint32_t s = 0; s < chain.stages.size(); ++s)
       stage_of_.resize(chain.stages[s].forward_end, s);
   }

@@ -107,7 +107,7 @@ inline Played played(const Mesh& mesh, const Workload& step, const Platform& pla
   const std::string policy = with_parameters(
       mesh.policy, is_pipeline ? ", devices: [" + devices + "]" : ", on: " + devices);
   const Topology topology(machine);
-  const ChainView view = chain_view(workload);
+  const ChainView view = is_pipeline ? pipeline_view(workload) : chain_view(workload);
   const Problem problem{workload, view, machine, topology, judge_by_execution};
   Plan of_one = std::get<Plan>(bound_policy(policy).plan(problem));
   if (is_pipeline && mesh.stage > 1) of_one = with_gathers_ahead(std::move(of_one), workload, 1);

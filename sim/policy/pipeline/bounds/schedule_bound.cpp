@@ -91,7 +91,7 @@ class TimeBound {
   /// What does not hold the way is of its own, as if the message left later.
   void add_message(std::size_t slot, bool forward, const SlotPass& pass, Time& message,
                    Time& after) const {
-    const MessageTime time = slots_.message_time(slot, forward);
+    const MessageTime time = slots_.least_message_time(slot, forward);
     message = time.holds_way ? time.all() : time.transfer;
     after = pass.rest - pass.sends;
     if (!time.holds_way) after -= time.latency;

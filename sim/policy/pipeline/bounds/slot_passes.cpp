@@ -95,6 +95,12 @@ class Walker {
     return sent;
   }
 
+  [[nodiscard]] bool is_handed_on(std::size_t slot, bool forward, TensorId id) const {
+    return std::ranges::any_of(slots_.messages(slot, forward), [&](const Message& message) {
+      return message.tensor == id && message.is_handed_on;
+    });
+  }
+
   SlotPass pass(std::size_t slot, bool forward, const Operators& operators, bool& is_known) {
     const std::vector<TensorId> wanted = received(slot, forward), made = sent(slot, forward);
     const bool is_last = forward ? slot + 1 == slots_.count() : slot == 0;
@@ -110,7 +116,8 @@ class Walker {
     it.ahead = walk(slot, {operators.begin(), first});
     it.rest = walk(slot, {first, operators.end()});
     it.sends = made.empty() ? it.rest : Time::unlimited();
-    for (const TensorId id : made) it.sends = std::min(it.sends, ready_after(id));
+    for (const TensorId id : made)
+      it.sends = std::min(it.sends, is_handed_on(slot, forward, id) ? it.rest : ready_after(id));
     return it;
   }
 

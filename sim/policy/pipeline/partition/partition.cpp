@@ -1,6 +1,6 @@
 #include "policy/pipeline/partition/partition.hpp"
 
-#include "policy/claims/copy_time.hpp"
+#include "policy/pipeline/partition/cut_times.hpp"
 #include "policy/pipeline/partition/layout.hpp"
 #include "policy/pipeline/partition/slot_weights.hpp"
 #include "policy/pipeline/partition/stage_bytes.hpp"
@@ -115,7 +115,7 @@ class SlotTimes {
  private:
   using Times = std::vector<std::int64_t>;
 
-  /// By the stage before which the cut is: of the value there, and of its gradient back.
+  /// By the stage before which the cut is: of what crosses there, and of the gradients back.
   const Times& crossing(const CutTask& task, ProcessorId before, ProcessorId after) {
     const Problem& problem = task.problem;
     const MemoryId from = problem.platform[before].memory, to = problem.platform[after].memory;
@@ -126,9 +126,8 @@ class SlotTimes {
       return times;
     for (std::size_t stage = 1; stage < task.stages(); ++stage) {
       const ChainStage& last = problem.chain.stages[stage - 1];
-      times[stage] = (copy_time(problem, from, to, last.output_bytes) +
-                      copy_time(problem, to, from, last.gradient_bytes))
-                         .count();
+      times[stage] =
+          (value_time(problem, from, to, last) + gradient_time(problem, to, from, last)).count();
     }
     return times;
   }

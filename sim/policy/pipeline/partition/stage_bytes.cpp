@@ -30,7 +30,7 @@ class Accountant {
       if (s + 1 == all.size()) continue;
       all[s].received_gradient = stage.gradient_bytes;
       if (stage.output != kNoTensor && !is_saved(stage.output))
-        all[s].unsaved_output = stage.output_bytes;
+        all[s].unsaved_output = workload_[stage.output].bytes;
     }
     return all;
   }

@@ -12,9 +12,9 @@ struct StageBytes {
   Bytes stays;     ///< what is made and stays: for every microbatch of a plan
   /// Of the step: for every microbatch of a plan from the start, or those that are loaded.
   std::vector<Bytes> inputs;
-  Bytes saved;              ///< from the forward until the backward, for every microbatch in flight
-  Bytes received;           ///< a_{i-1}, where another memory makes it: until the backward
-  Bytes received_gradient;  ///< delta_i, likewise
+  Bytes saved;     ///< from the forward until the backward, for every microbatch in flight
+  Bytes received;  ///< a_{i-1} and what is carried, from another memory: until the backward
+  Bytes received_gradient;  ///< delta_i and other gradients, likewise
   Bytes unsaved_output;     ///< a_i where no backward reads it: until it is sent
   /// The most that is there beside all of those while one of its operators runs: workspace,
   /// gradients and values on their way.

@@ -6,6 +6,8 @@
 #include "policy/pipeline/schedule/slot_savings.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 namespace plimsoll {
 
@@ -53,9 +55,15 @@ void MovedSlots::add_times(Way& way, std::size_t stage, bool recomputed) const {
   }
   if (stage == 0) return;
   const ChainStage& before = problem_.chain.stages[stage - 1];
-  if (!recomputed && !reads(problem_, problem_.chain.backward(stage), before.output)) return;
-  way.received_out.back() = copy_time(problem_, way.home, way.store, before.output_bytes);
-  way.received_back.back() = copy_time(problem_, way.store, way.home, before.output_bytes);
+  std::vector<Bytes> received;
+  for (const TensorId id : before.carried) received.push_back(problem_.workload[id].bytes);
+  if (recomputed || reads(problem_, problem_.chain.backward(stage), before.output))
+    received.push_back(
+        std::accumulate(received.begin(), received.end(), before.output_bytes, std::minus<>()));
+  for (const Bytes bytes : received) {
+    way.received_out.back() += copy_time(problem_, way.home, way.store, bytes);
+    way.received_back.back() += copy_time(problem_, way.store, way.home, bytes);
+  }
 }
 
 std::optional<SlotCopies> MovedSlots::copies(std::size_t slot, std::size_t begin,

@@ -2,6 +2,7 @@
 
 #include "policy/claims/copy_time.hpp"
 #include "policy/interface/memory_named.hpp"
+#include "policy/pipeline/partition/cut_times.hpp"
 #include "policy/pipeline/periodic/inputs_apart.hpp"
 #include "workload/cost/cost_model.hpp"
 
@@ -124,8 +125,8 @@ PeriodicCosts::Cut PeriodicCosts::cut(std::size_t slot, std::size_t stage) const
   const MemoryId from = problem_.platform[devices_[slot - 1]].memory;
   const MemoryId to = problem_.platform[devices_[slot]].memory;
   const ChainStage& before = problem_.chain.stages[stage - 1];
-  return {copy_time(problem_, from, to, before.output_bytes),
-          copy_time(problem_, to, from, before.gradient_bytes), is_half_duplex(problem_, from, to)};
+  return {value_time(problem_, from, to, before), gradient_time(problem_, to, from, before),
+          is_half_duplex(problem_, from, to)};
 }
 
 Bytes PeriodicCosts::memory(std::size_t slot, std::size_t begin, std::size_t end,

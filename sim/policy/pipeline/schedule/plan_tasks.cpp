@@ -167,7 +167,8 @@ class PlanReader {
         const bool forward = run.phase == Phase::forward;
         if (r > 0 && goes_on(runs[r - 1], run)) continue;
         const std::size_t before = run.stage + (forward ? 0U : 1U);
-        if (class_of(run) == 2 && (before == device_.size() || !has_[before][2])) continue;
+        // An embedding, at the begin of a network or of its decoder, has no half for its input.
+        if (!forward && (before == device_.size() || !has_[before][class_of(run)])) continue;
         broken[before] = true;
       }
     for (std::size_t s = 0; s < device_.size(); ++s)

@@ -338,8 +338,8 @@ class PipelinePlanner {
   }
 
   /// The forward and the backward begin together; what follows is in time that both share, so what
-  /// they make is sent at the end of it: overlap.hpp says when that is. One value crosses a cut of
-  /// the chain, so the first operators read what has to arrive.
+  /// they make is sent at the end of it: overlap.hpp says when that is. The value that crosses a cut
+  /// of the chain is read by the first operators; what is carried beside it may be waited for later.
   void emit_overlapped(std::span<const Task> tasks, std::uint32_t device) {
     std::vector<Part> first = runs_.parts(tasks.front()), second = runs_.parts(tasks.back());
     if (first.empty() || second.empty()) {
@@ -410,7 +410,7 @@ class PipelinePlanner {
     for (const Message& message : slots_of(task).messages(task.slot, forward)) {
       const StepId copy = builder_.copy(channel(device, message.to_device), message.tensor,
                                         task.microbatch, SourceRelease::keep);
-      if (at_the_end) builder_.after_end(copy, runs_before_[device]->last);
+      if (at_the_end || message.is_handed_on) builder_.after_end(copy, runs_before_[device]->last);
       if (sent != nullptr) sent->push_back(copy);
     }
   }

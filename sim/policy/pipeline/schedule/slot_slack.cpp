@@ -64,12 +64,15 @@ class Slack {
     });
   }
 
-  /// The end of `gives` that makes nothing that `takes` reads.
+  /// The end of `gives` that makes nothing that the first of `takes` reads which waits for it: where
+  /// something is carried beside a value, others may wait for more.
   Time after(std::size_t slot, const Operators& gives, const Operators& takes) const {
+    const std::vector<TensorId> all = made(gives);
+    const auto first =
+        std::ranges::find_if(takes, [&](OperatorId op) { return reads_any(op, all); });
     Time sum;
     for (std::size_t n = gives.size(); n-- > 0;) {
-      const std::vector<TensorId> last = made({gives[n]});
-      if (std::ranges::any_of(takes, [&](OperatorId op) { return reads_any(op, last); })) break;
+      if (first != takes.end() && reads_any(*first, made({gives[n]}))) break;
       sum += time(slot, gives[n]);
     }
     return sum;

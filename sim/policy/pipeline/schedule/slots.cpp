@@ -1,9 +1,10 @@
 #include "policy/pipeline/schedule/slots.hpp"
 
+#include "base/dense_id.hpp"
 #include "workload/cost/cost_model.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
 
 namespace plimsoll {
 
@@ -28,6 +29,7 @@ Slots::Slots(const Problem& problem, const Partition& partition,
     for_backwards(slot, [&](StageBackward operators) {
       for (const OperatorId op : operators) visit(slot, false, op);
     });
+  find_shared();
 }
 
 MemoryId Slots::memory(std::uint32_t device) const {
@@ -39,32 +41,78 @@ void Slots::visit(std::size_t slot, bool forward, OperatorId op) {
   for (const TensorId value : workload.list(workload[op].reads)) request(value, slot);
   for (const TensorList slice : {workload[op].kept, workload[op].bare})
     for (const TensorId made : workload.list(slice)) {
-      const auto tensor = static_cast<std::size_t>(made);
       if (workload[made].lifetime == Lifetime::accumulated)
-        gradient_makers_[tensor].push_back(placement_[slot]);
-      else if (maker_[tensor] == kNobody && workload[made].lifetime == Lifetime::step)
-        maker_[tensor] = static_cast<std::uint32_t>(2 * slot + (forward ? 0 : 1));
+        gradient_makers_[index(made)].push_back(placement_[slot]);
+      else if (workload[made].lifetime == Lifetime::step)
+        make(made, slot, forward);
     }
 }
 
+/// What a backward makes that is there already, it adds to: from here on this slot has the sum.
+void Slots::make(TensorId value, std::size_t slot, bool forward) {
+  std::uint32_t& maker = maker_[index(value)];
+  const auto task = static_cast<std::uint32_t>(2 * slot + (forward ? 0 : 1));
+  if (maker == kNobody) {
+    maker = task;
+  } else if (maker != task && !forward) {
+    request(value, slot);
+    maker = task;
+    std::erase_if(received_, [&](const auto& it) { return it.first == value; });
+  }
+}
+
+bool Slots::has(TensorId value, std::size_t slot) const {
+  const MemoryId here = memory(placement_[slot]);
+  return memory(placement_[maker_[index(value)] / 2]) == here || received_.contains({value, here});
+}
+
 void Slots::request(TensorId value, std::size_t slot) {
-  const std::uint32_t from = maker_[static_cast<std::size_t>(value)];
-  if (from == kNobody || memory(placement_[from / 2]) == memory(placement_[slot])) return;
+  const std::uint32_t from = maker_[index(value)];
+  if (from == kNobody || has(value, slot)) return;
   for (std::size_t at = from / 2; at != slot;) {
-    const std::size_t neighbour = at < slot ? at + 1 : at - 1;
-    const std::size_t next = is_empty(neighbour) ? neighbour : slot;
-    if (memory(placement_[at]) != memory(placement_[next]))
-      send(value, 2 * at + from % 2, placement_[next]);
+    const std::size_t next = at < slot ? at + 1 : at - 1;
+    hand_on(value, at, next);
     at = next;
   }
 }
 
-void Slots::send(TensorId value, std::size_t task, std::uint32_t device) {
-  auto& list = messages_[task];
+/// Empty slots hand on in their turn whatever there is.
+void Slots::hand_on(TensorId value, std::size_t from, std::size_t to) {
+  const std::uint32_t maker = maker_[index(value)], device = placement_[to];
+  const MemoryId there = memory(device);
+  const bool is_there = memory(placement_[from]) == there || (!is_empty(to) && has(value, to));
+  auto& list = messages_[2 * from + maker % 2];
   const auto same = [&](const Message& m) {
-    return m.tensor == value && memory(m.to_device) == memory(device);
+    return m.tensor == value && memory(m.to_device) == there;
   };
-  if (std::ranges::none_of(list, same)) list.push_back({value, device});
+  if (!is_there && std::ranges::none_of(list, same))
+    list.push_back({value, device, from != maker / 2 && !is_empty(from)});
+  if (!is_empty(to)) received_.emplace(value, there);
+}
+
+/// Whether a value is carried across the cut behind the slot, or before it.
+bool Slots::carries(std::size_t slot, bool forward) const {
+  const std::size_t cut = partition_.cuts[forward ? slot + 1 : slot];
+  return cut > 0 && !problem_.chain.stages[cut - 1].carried.empty();
+}
+
+void Slots::find_shared() {
+  std::set<TensorId> carried;
+  for (const ChainStage& stage : problem_.chain.stages)
+    carried.insert(stage.carried.begin(), stage.carried.end());
+  if (carried.empty()) return;
+  std::map<std::pair<TensorId, MemoryId>, std::size_t> reader;
+  for (std::size_t slot = 0; slot < count(); ++slot) {
+    const MemoryId here = memory(placement_[slot]);
+    const auto note = [&](OperatorId op) {
+      for (const TensorId read : problem_.workload.list(problem_.workload[op].reads))
+        if (carried.contains(read) &&
+            reader.emplace(std::pair(read, here), slot).first->second != slot)
+          shared_.emplace(read, here);
+    };
+    for_forwards(slot, note);
+    for_backwards(slot, [&](StageBackward operators) { std::ranges::for_each(operators, note); });
+  }
 }
 
 MessageTime Slots::message_time(std::size_t slot, bool forward) const {
@@ -86,11 +134,25 @@ MessageTime Slots::message_time(std::size_t slot, bool forward) const {
   return time;
 }
 
+MessageTime Slots::least_message_time(std::size_t slot, bool forward) const {
+  MessageTime time = message_time(slot, forward);
+  if (time.count < 2 || !carries(slot, forward)) return time;
+  const MemoryId from = memory(placement_[slot]);
+  const MemoryId to = memory(placement_[forward ? slot + 1 : slot - 1]);
+  const ByteRate bandwidth = problem_.topology.route(from, to)->bandwidth;
+  time.count = 1;
+  for (const Message& message : messages(slot, forward))
+    if (memory(message.to_device) == to)
+      time.transfer = std::min(time.transfer,
+                               transfer_time(problem_.workload[message.tensor].bytes, bandwidth));
+  return time;
+}
+
 bool Slots::is_kept(std::size_t slot, TensorId value, bool recomputed) const {
   const Tensor& tensor = problem_.workload[value];
-  const std::uint32_t from = maker_[static_cast<std::size_t>(value)];
+  const std::uint32_t from = maker_[index(value)];
   if (tensor.lifetime != Lifetime::step || tensor.tensor_class == TensorClass::gradient ||
-      from == kNobody || from % 2 == 1)
+      from == kNobody || from % 2 == 1 || shared_.contains({value, memory(placement_[slot])}))
     return false;
   if (from / 2 == slot) return !recomputed;
   return memory(placement_[from / 2]) != memory(placement_[slot]);
@@ -189,7 +251,7 @@ SlotCosts Slots::costs() const {
   return costs;
 }
 
-SlotCosts Slots::surely_kept(SlotCosts costs) const {
+SlotCosts Slots::surely(SlotCosts costs) const {
   const Workload& workload = problem_.workload;
   const auto add = [&](std::set<TensorId>& to, TensorList list) {
     const auto ids = workload.list(list);
@@ -212,6 +274,8 @@ SlotCosts Slots::surely_kept(SlotCosts costs) const {
       it.saved += workload[id].bytes;
       if (of_weight_half.contains(id)) it.held += workload[id].bytes;
     }
+    it.forward_message = least_message_time(slot, true).all();
+    it.backward_message = least_message_time(slot, false).all();
   }
   return costs;
 }

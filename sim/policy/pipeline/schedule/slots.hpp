@@ -4,7 +4,9 @@
 #include "policy/pipeline/partition/partition.hpp"
 
 #include <cstdint>
+#include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace plimsoll {
@@ -13,6 +15,9 @@ namespace plimsoll {
 struct Message {
   TensorId tensor = kNoTensor;
   std::uint32_t to_device = 0;
+  /// By a task that computes: it came from another device, and leaves at the end of the task, with
+  /// what that makes.
+  bool is_handed_on = false;
 };
 
 /// What messages to one device take.
@@ -75,8 +80,10 @@ class Slots {
       visit(StageBackward(problem_.chain.backward(s)));
   }
 
-  /// What the forward or the backward of `slot` sends: what crosses empty slots goes by way of
-  /// their devices, unless its reader is on the device that made it.
+  /// What the forward or the backward of `slot` sends. A value goes from neighbour to neighbour: what
+  /// crosses slots that do not read it goes by way of their devices, unless its reader is on the device
+  /// that made it, or has received it before. Of a gradient to which several slots add, each sends
+  /// on the sum so far.
   [[nodiscard]] const std::vector<Message>& messages(std::size_t slot, bool forward) const {
     return messages_[2 * slot + (forward ? 0 : 1)];
   }
@@ -87,7 +94,8 @@ class Slots {
   }
 
   /// What backwards of the slot read of what forwards made here, or sent here from another memory;
-  /// of a recomputed slot what was sent here, for its forwards, too.
+  /// of a recomputed slot what was sent here, for its forwards, too. Not what is carried through the
+  /// pipeline and read by other slots with this memory: they need it there.
   [[nodiscard]] std::vector<TensorId> kept(std::size_t slot, bool recomputed) const;
 
   /// What its backwards add up over microbatches.
@@ -99,25 +107,36 @@ class Slots {
   /// Of what it sends to the next slot, or to the one before, over links that nothing else uses.
   [[nodiscard]] MessageTime message_time(std::size_t slot, bool forward) const;
 
+  /// What its reader waits for at least: where something is carried beside the value between the two
+  /// slots, only the shortest of the messages, as all need not be there at once.
+  [[nodiscard]] MessageTime least_message_time(std::size_t slot, bool forward) const;
+
   [[nodiscard]] SlotCosts costs() const;
 
-  /// `costs`, but with what is kept in any order: of `kept` what the forward makes or reads, from
-  /// its end until the backward begins and, of what weight halves read, until those begin.
-  [[nodiscard]] SlotCosts surely_kept(SlotCosts costs) const;
+  /// `costs`, but with what is sure in any order. Kept is, of `kept`, what the forward makes or reads,
+  /// from its end until the backward begins and, of what weight halves read, until those begin;
+  /// messages are those of least_message_time().
+  [[nodiscard]] SlotCosts surely(SlotCosts costs) const;
 
  private:
   [[nodiscard]] Bytes held(std::size_t slot) const;
   [[nodiscard]] bool is_kept(std::size_t slot, TensorId value, bool recomputed) const;
+  [[nodiscard]] bool carries(std::size_t slot, bool forward) const;
+  [[nodiscard]] bool has(TensorId value, std::size_t slot) const;
   void visit(std::size_t slot, bool forward, OperatorId op);
+  void make(TensorId value, std::size_t slot, bool forward);
   void request(TensorId value, std::size_t slot);
-  void send(TensorId value, std::size_t task, std::uint32_t device);
+  void hand_on(TensorId value, std::size_t from, std::size_t to);
+  void find_shared();
 
   const Problem& problem_;
   const Partition& partition_;
   const std::vector<ProcessorId>& devices_;
   std::vector<std::uint32_t> placement_;
-  /// By tensor of the step: 2 * slot, + 1 for the backward, of what makes it first.
+  /// By tensor of the step: 2 * slot, + 1 for the backward, of what makes it, or adds to it last.
   std::vector<std::uint32_t> maker_;
+  std::set<std::pair<TensorId, MemoryId>> received_;  ///< by slots that compute, beside its maker's
+  std::set<std::pair<TensorId, MemoryId>> shared_;    ///< carried, and read there by several slots
   std::vector<std::vector<std::uint32_t>> gradient_makers_;  ///< by tensor
   std::vector<std::vector<Message>> messages_;               ///< by 2 * slot, + 1 for the backward
 };

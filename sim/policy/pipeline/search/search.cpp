@@ -296,9 +296,9 @@ class PipelineSearch {
     Plan lean = plan(it, schedule_of(network, costs, leanest));
     const auto after = update_times(problem_, it, slots, devices_, lean);
     network = task_network(costs, slack, m, after, splits_);
-    const TaskNetwork surely = task_network(slots.surely_kept(costs), slack, m, after, splits_);
+    const TaskNetwork surely = task_network(slots.surely(costs), slack, m, after, splits_);
     const Time bound = makespan_bound(surely, counts_of(limits_on_kept(lean)));
-    if (it.virtual_stages == 1) two_way_bound_ = two_way_bound(network);
+    if (it.virtual_stages == 1) two_way_bound_ = two_way_bound(surely);
     OrderSearch task{network, costs.placement, {}, orders(network), bound.count()};
     const bool found =
         search_within(it, name, costs, task, room_for_kept(lean, kept_by(network, leanest)));
@@ -306,8 +306,8 @@ class PipelineSearch {
     if (!found && !lean_judged) leave_out(name, kUncertain);
     if (!found && !lean_judged && !others_judged) return;
     bound_ = std::min(bound_, bound);
-    unlimited_bound_ = std::min(unlimited_bound_,
-                                makespan_bound(network, std::vector(devices_.size(), INT64_MAX)));
+    unlimited_bound_ =
+        std::min(unlimited_bound_, makespan_bound(surely, std::vector(devices_.size(), INT64_MAX)));
   }
 
   /// The limits but for what else is there than what is kept, in the plan `lean`.

@@ -32,7 +32,7 @@ std::string mesh(const std::string& link) {
 }
 
 Schedule tasks(const Plan& plan, const Workload& workload) {
-  return tasks_of(plan, workload, chain_view(workload), {"--schedule-csv", 0, 0});
+  return tasks_of(plan, workload, pipeline_view(workload), {"--schedule-csv", 0, 0});
 }
 
 struct Scheduled {
@@ -143,18 +143,20 @@ TEST_CASE("every schedule, written and read again, is the same execution") {
 TEST_CASE("a network's schedule, written and read again, is the same execution") {
   const Platform platform = test::library_platform("pcie-4gpu-workstation");
   for (const Scheduled& schedule : {Scheduled{"1f1b", 1}, Scheduled{"zb-h1", 1},
-                                    Scheduled{"dualpipe-v", 2}, Scheduled{"interleaved-zb", 2}}) {
-    INFO(schedule.name);
-    const auto build_for = [](bool split) {
-      WorkloadOptions options{.batch = 8, .microbatch = 1};
-      options.split_backward = split;
-      return build(test::library_network("gpt2-small"), options);
-    };
-    const std::string policy = policy_of(schedule);
-    const Workload workload = build_for(test::bound_policy(policy).splits_backward);
-    const Played run = test::play_policy(policy, workload, platform);
-    require_same(read_back(compute_csv(tasks(run.plan, workload)), platform, build_for), run);
-  }
+                                    Scheduled{"dualpipe-v", 2}, Scheduled{"interleaved-zb", 2}})
+    for (const bool decodes : {false, true}) {
+      INFO(schedule.name << (decodes ? " on T5" : " on GPT-2"));
+      const auto build_for = [&](bool split) {
+        WorkloadOptions options{.batch = 8, .microbatch = 1};
+        options.split_backward = split;
+        return decodes ? test::large_network("t5-large", 6, options)
+                       : build(test::library_network("gpt2-small"), options);
+      };
+      const std::string policy = policy_of(schedule);
+      const Workload workload = build_for(test::bound_policy(policy).splits_backward);
+      const Played run = test::play_policy(policy, workload, platform);
+      require_same(read_back(compute_csv(tasks(run.plan, workload)), platform, build_for), run);
+    }
 }
 
 TEST_CASE("what the CSV cannot say is refused") {

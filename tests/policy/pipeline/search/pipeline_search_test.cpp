@@ -92,7 +92,7 @@ struct Setting {
         network(task_network(costs, slot_slack(problem, slots, devices),
                              static_cast<std::uint32_t>(parameters.microbatches), after,
                              has_halves(workload))),
-        surely(task_network(slots.surely_kept(costs), slot_slack(problem, slots, devices),
+        surely(task_network(slots.surely(costs), slot_slack(problem, slots, devices),
                             network.microbatches, after, network.splits)) {
     parameters.partition = {as_choice(partition), {}};  // of all orders
   }
