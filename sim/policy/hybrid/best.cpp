@@ -328,11 +328,14 @@ PolicyInfo hybrid_best_policy() {
            "that takes more than `work` is left out. The bound is "
            "the sum of the times, for every plan; claims.optimal says that it is met. What is "
            "infeasible names the smallest budget of any of them. claims.chosen names the policy "
-           "whose plan it is",
+           "whose plan it is. On a mesh that is so of one rank by itself: collectives, and copies "
+           "of "
+           "other ranks over links that they share, come on top",
        .complexity = "the sum of theirs, at most `work` each, as far as they can be faster: the "
                      "first plan that meets the bound is taken, and those who only recompute, or "
                      "only offload, or run whole stages of a network again, are not asked where a "
-                     "proven bound of their kind is no less than the best plan so far"},
+                     "proven bound of their kind is no less than the best plan so far",
+       .is_for_chains = true},
       record, plan_best);
 }
 

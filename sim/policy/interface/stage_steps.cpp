@@ -2,30 +2,32 @@
 
 namespace plimsoll {
 
+void StageSteps::add_to(std::optional<StepRange>& range, LaneId stream, OperatorId op,
+                        std::uint32_t microbatch, Form form) {
+  const StepId step = builder_.compute(stream, op, microbatch, form);
+  const bool goes_on = range && !begins_with_gather_;
+  range = StepRange{goes_on ? range->first : step, step};
+  begins_with_gather_ = !goes_on && brings(op);
+}
+
 StepRange StageSteps::forward(LaneId stream, std::size_t stage, Form form,
                               std::uint32_t microbatch) {
   const ChainStage& it = problem_.chain.stages[stage];
-  StepRange range;
-  for (std::uint32_t op = it.forward_begin; op < it.forward_end; ++op) {
-    range.last = builder_.compute(stream, OperatorId{op}, microbatch, form);
-    if (op == it.forward_begin) range.first = range.last;
-  }
-  return range;
+  std::optional<StepRange> range;
+  for (std::uint32_t op = it.forward_begin; op < it.forward_end; ++op)
+    add_to(range, stream, OperatorId{op}, microbatch, form);
+  return *range;
 }
 
 StepRange StageSteps::forward_for_backward(LaneId stream, MemoryId memory, std::size_t stage) {
   std::optional<StepRange> range;
-  const auto compute = [&](OperatorId op) {
-    const StepId step = builder_.compute(stream, op);
-    range = StepRange{range ? range->first : step, step};
-  };
   for (const OperatorId op : problem_.chain.backward(stage))
-    if (brings(op)) compute(op);
+    if (brings(op)) add_to(range, stream, op, 0, Form::keep);
   brought_ = stage;
   const ChainStage& it = problem_.chain.stages[stage];
   for (std::uint32_t op = it.forward_begin; op < it.forward_end; ++op)
     if (!brings(OperatorId{op}) || !builder_.holds_for_backward(OperatorId{op}, 0, memory))
-      compute(OperatorId{op});
+      add_to(range, stream, OperatorId{op}, 0, Form::keep);
   return *range;
 }
 
@@ -33,11 +35,8 @@ StepRange StageSteps::backward(LaneId stream, std::size_t stage, std::uint32_t m
   const bool has_brought = brought_ == stage;
   brought_.reset();
   std::optional<StepRange> range;
-  for (const OperatorId op : problem_.chain.backward(stage)) {
-    if (has_brought && brings(op)) continue;
-    const StepId step = builder_.compute(stream, op, microbatch);
-    range = StepRange{range ? range->first : step, step};
-  }
+  for (const OperatorId op : problem_.chain.backward(stage))
+    if (!has_brought || !brings(op)) add_to(range, stream, op, microbatch, Form::keep);
   return *range;
 }
 

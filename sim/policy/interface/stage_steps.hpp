@@ -9,7 +9,8 @@
 
 namespace plimsoll {
 
-/// The first and last step of what was emitted; equal ids where there was one.
+/// The first and last step of what was emitted; equal ids where there was one. Of steps that bring parameters the first
+/// one is no part, where others follow: what is said of a stage is not said of them.
 struct StepRange {
   StepId first{}, last{};
 };
@@ -39,10 +40,14 @@ class StageSteps {
   [[nodiscard]] bool brings(OperatorId op) const {
     return brings_parameters(problem_.workload[op]);
   }
+  /// Emits an operator as the next one of a range.
+  void add_to(std::optional<StepRange>& range, LaneId stream, OperatorId op,
+              std::uint32_t microbatch, Form form);
 
   PlanBuilder& builder_;
   const Problem& problem_;
   std::optional<std::size_t> brought_;  ///< the stage for whose backward all has been brought
+  bool begins_with_gather_ = false;     ///< the range that is emitted, so far
 };
 
 }  // namespace plimsoll

@@ -74,6 +74,20 @@ Time reference_makespan(const Workload& step, const Scenario& scenario, const Bo
   return makespan_on(without_limits(scenario.platform), ranks.topology(), reference, step);
 }
 
+/// The same for the step of `result`. The units of `none` are blocks, whatever those of the policy are.
+Time reference_makespan(const RunResult& result, const Scenario& scenario, const Node& policy,
+                        const BoundPolicy& bound, const Ranks& ranks, ScenarioMemo* memo) {
+  if (!ranks.may_have_stages_as_units() || !ranks.has_stages_as_units())
+    return reference_makespan(result.workload_as_run, scenario, bound, ranks);
+  Ranks by_block(scenario, policy);
+  by_block.take_blocks_as_units();
+  const BoundPolicy none = policy_on_processor_of(bound, "none");
+  TrainingStep step =
+      step_of_rank(scenario, policy, none, by_block, memo, step_key_of(scenario, none, by_block));
+  return reference_makespan(played_step(std::move(step.workload), scenario, by_block), scenario,
+                            bound, by_block);
+}
+
 std::optional<double> overhead_of_pipeline(const RunResult& result, const Scenario& scenario,
                                            const BoundPolicy& policy, const Ranks& ranks,
                                            Work work) {
@@ -98,17 +112,17 @@ std::string key_of_times(const RunResult& result, const Platform& platform) {
 }
 
 /// Against `none` on unlimited memory, but for pipelines.
-void compare_with_reference(RunResult& result, const Scenario& scenario, const BoundPolicy& policy,
-                            const Ranks& ranks, const std::string& step_key,
-                            const RunOptions& options) {
+void compare_with_reference(RunResult& result, const Scenario& scenario, const Node& policy,
+                            const BoundPolicy& bound, const Ranks& ranks,
+                            const std::string& step_key, const RunOptions& options) {
   if (!result.metrics.makespan || !options.compares) return;
-  if (policy.is_pipeline) {
-    result.overhead = overhead_of_pipeline(result, scenario, policy, ranks, options.work);
+  if (bound.is_pipeline) {
+    result.overhead = overhead_of_pipeline(result, scenario, bound, ranks, options.work);
     return;
   }
   const auto run_reference = [&] {
     return std::make_shared<const Time>(
-        reference_makespan(result.workload_as_run, scenario, policy, ranks));
+        reference_makespan(result, scenario, policy, bound, ranks, options.memo));
   };
   // That of a mesh depends on its links, too, which the key leaves out.
   const auto reference =
@@ -285,7 +299,7 @@ RunResult run_step(const Scenario& scenario, const Node& policy, const BoundPoli
   Plan& plan = std::get<Plan>(planned);
   std::optional<std::int64_t> ahead;
   if (ranks.may_lack_room_ahead()) {
-    PlanWithRoom its = with_room_ahead(std::move(plan), scenario, bound, ranks, problem);
+    PlanWithRoom its = with_room_ahead(std::move(plan), scenario, policy, bound, ranks, problem);
     plan = std::move(its.of_one);
     ahead = its.ahead;
     if (!its.note.empty()) result.notes.push_back(std::move(its.note));
@@ -298,7 +312,7 @@ RunResult run_step(const Scenario& scenario, const Node& policy, const BoundPoli
                 bound, ranks);
   else
     run_planned(result, std::move(plan), scenario, problem, bound, ranks, inspector, ahead);
-  compare_with_reference(result, scenario, bound, ranks, step_key, options);
+  compare_with_reference(result, scenario, policy, bound, ranks, step_key, options);
   return result;
 }
 

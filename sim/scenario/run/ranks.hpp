@@ -32,6 +32,8 @@ class Ranks {
   /// for a whole block would reach past the places where the chain is cut. So it is from the start in pipelines,
   /// and for a policy that takes stages as a whole.
   void take_stages_as_units() { takes_stages_ = true; }
+  /// But in pipelines.
+  void take_blocks_as_units() { takes_stages_ = false; }
   [[nodiscard]] bool has_stages_as_units() const {
     return is_pipeline() || (takes_stages_ && brings_parameters());
   }

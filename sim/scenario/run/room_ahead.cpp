@@ -4,7 +4,7 @@
 #include "base/quantity_text.hpp"
 #include "execution/judge.hpp"
 #include "platform/core/without_limits.hpp"
-#include "policy/budget/problem_with_capacity.hpp"
+#include "policy/interface/registry.hpp"
 #include "scenario/run/accumulated_step.hpp"
 
 #include <algorithm>
@@ -17,12 +17,16 @@ namespace plimsoll {
 
 namespace {
 
+/// How often a policy is asked for another plan, and by which part of its room a budget is less at least.
+constexpr int kTries = 4;
+constexpr std::int64_t kSteps = 128;
+
 class RoomAhead {
  public:
-  RoomAhead(const Scenario& scenario, const BoundPolicy& bound, const Ranks& ranks,
-            const Problem& problem)
+  RoomAhead(const Scenario& scenario, const Node& policy, const BoundPolicy& bound,
+            const Ranks& ranks, const Problem& problem)
       : scenario_(scenario),
-        bound_(bound),
+        policy_(policy),
         ranks_(ranks),
         problem_(problem),
         played_(played_step(problem.workload, scenario, ranks)),
@@ -35,15 +39,20 @@ class RoomAhead {
   PlanWithRoom run(Plan first) {
     const std::int64_t ahead = scenario_.sharding.prefetch;
     if (ahead == 0 || time_of(first, ahead)) return {std::move(first), ahead, ""};
-    const Bytes peak = peak_of(first, ahead);
-    const Bytes lacking = peak - std::min(room_, peak);
     const auto time_without = time_of(first, 0);
-    if (auto smaller = plan_for(room_ - std::min(lacking, room_), first)) {
-      const auto time = time_of(*smaller, ahead);
-      if (time && (!time_without || *time <= *time_without))
+    Bytes left = room_ - std::min(room_, lacking(first, ahead));
+    // A plan of a smaller budget may have another unit in its way, or pieces of an allocator.
+    for (int tries = 0; tries < kTries; ++tries) {
+      auto smaller = plan_for(left, first);
+      if (!smaller) break;
+      if (const auto time = time_of(*smaller, ahead)) {
+        if (time_without && *time > *time_without) break;
         return {std::move(*smaller), ahead,
-                fmt::format("the plan leaves {} of the memory to what `prefetch: {}` brings ahead",
-                            to_text(lacking), ahead)};
+                fmt::format("the plan is one for a budget of {}, which leaves room for what "
+                            "`prefetch: {}` brings ahead",
+                            to_text(left), ahead)};
+      }
+      left -= std::min(left, std::max(lacking(*smaller, ahead), Bytes{room_.count() / kSteps}));
     }
     return {std::move(first), 0,
             fmt::format("parameters come right before the stages that read them: there is no room "
@@ -67,15 +76,26 @@ class RoomAhead {
     return its.makespan;
   }
 
-  [[nodiscard]] Bytes peak_of(Plan plan, std::int64_t ahead) const {
-    plan.limits.clear();
-    return judged(plan, ahead, roomy_).peak[index(memory_)];
+  /// What `plan` would use beyond its room.
+  [[nodiscard]] Bytes lacking(const Plan& plan, std::int64_t ahead) const {
+    const Bytes peak = judged(plan, ahead, roomy_).peak[index(memory_)];
+    return peak - std::min(room_, peak);
   }
 
-  /// The policy's for so much memory; it may use as much as `first`.
-  [[nodiscard]] std::optional<Plan> plan_for(Bytes room, const Plan& first) const {
-    const ProblemWithCapacity smaller(problem_, memory_, room);
-    Planned planned = ranks_.planned(bound_.plan, smaller.problem());
+  /// The policy's for such a budget, where it takes any; it may use as much as `first`.
+  [[nodiscard]] std::optional<Plan> plan_for(Bytes budget, const Plan& first) const {
+    if (budget == Bytes{}) return std::nullopt;
+    Diagnostics diagnostics;
+    Node policy = parse_value("{}", "budget");
+    const Node of_one = ranks_.policy_of_one(policy_);
+    if (of_one.is_scalar())
+      policy.set("name", of_one, diagnostics);
+    else
+      policy = of_one;
+    policy.set("budget", parse_value(fmt::format("{} B", budget.count()), "budget"), diagnostics);
+    const auto bound = bind_policy(policy, diagnostics);
+    if (!bound || diagnostics.has_errors()) return std::nullopt;
+    Planned planned = ranks_.planned(bound->plan, problem_);
     Plan* plan = std::get_if<Plan>(&planned);
     if (plan == nullptr) return std::nullopt;
     plan->limits = first.limits;
@@ -83,7 +103,7 @@ class RoomAhead {
   }
 
   const Scenario& scenario_;
-  const BoundPolicy& bound_;
+  const Node& policy_;
   const Ranks& ranks_;
   const Problem& problem_;
   const Workload played_;
@@ -94,9 +114,9 @@ class RoomAhead {
 
 }  // namespace
 
-PlanWithRoom with_room_ahead(Plan plan, const Scenario& scenario, const BoundPolicy& bound,
-                             const Ranks& ranks, const Problem& problem) {
-  return RoomAhead(scenario, bound, ranks, problem).run(std::move(plan));
+PlanWithRoom with_room_ahead(Plan plan, const Scenario& scenario, const Node& policy,
+                             const BoundPolicy& bound, const Ranks& ranks, const Problem& problem) {
+  return RoomAhead(scenario, policy, bound, ranks, problem).run(std::move(plan));
 }
 
 }  // namespace plimsoll

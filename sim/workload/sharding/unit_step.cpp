@@ -43,9 +43,19 @@ Workload UnitStep::run() {
 }
 
 std::string UnitStep::block_of(const std::string& part) const {
-  const std::size_t slash = part.find('/');
-  if (slash != std::string::npos) return part.substr(0, slash);
-  return ways_.by_layer ? part.substr(0, part.find('.')) : kOutside;
+  std::string block = part.substr(0, part.find('/'));
+  if (multiplying_.contains(block)) return block;
+  return ways_.by_layer ? part.substr(0, part.find_first_of("/.")) : kOutside;
+}
+
+/// A block that multiplies nothing is one layer of several operators, such as the last norm.
+void UnitStep::find_blocks() {
+  for (std::uint32_t op = 0; op < step_.forwards; ++op) {
+    const Operator& it = step_.operators[op];
+    const std::size_t slash = it.name.find('/');
+    if (slash != std::string::npos && multiplies(it.operator_class))
+      multiplying_.insert(it.name.substr(0, slash));
+  }
 }
 
 /// Of an operator before the optimizer.
@@ -66,6 +76,7 @@ UnitStep::Unit& UnitStep::unit_of(std::uint32_t op, TensorId tensor) {
 }
 
 void UnitStep::find_units() {
+  find_blocks();
   if (ways_.by_chain_stage) {
     const ChainView chain = pipeline_view(step_);
     for (std::uint32_t s = 0; s < chain.stages.size(); ++s)

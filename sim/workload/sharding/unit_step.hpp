@@ -3,7 +3,7 @@
 /// its backwards (or from the one until the other); gradients from the backward that makes the first of
 /// them until all have left.
 ///
-/// A unit is an outermost block of the network (`block_3`), or all layers outside of blocks, or a
+/// A unit is an outermost block of the network that multiplies (`block_3`), or all layers outside of those, or a
 /// stage of the chain view (workload/chain/chain_view.hpp). Parameters are brought before the first
 /// operator of the unit `prefetch` places before theirs, in the order in which units are first used.
 /// Gradients leave after the last backward that adds to one of them, or all of them after the last
@@ -19,6 +19,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -84,6 +85,7 @@ class UnitStep {
   [[nodiscard]] std::string block_of(const std::string& part) const;
   [[nodiscard]] std::string unit_name(std::uint32_t op) const;
   [[nodiscard]] Unit& unit_of(std::uint32_t op, TensorId tensor);
+  void find_blocks();
   void find_units();
   void add_tensors();
   void add_here(Tensor tensor, const std::string& unit, bool twice, Here& here);
@@ -98,6 +100,7 @@ class UnitStep {
   void add_bring(const Unit& unit, OperatorId before);
   void add_take(const Unit& unit, OperatorId after);
 
+  std::set<std::string> multiplying_;    ///< outermost blocks that have products
   std::vector<std::uint32_t> stage_of_;  ///< by forward, where units are stages of the chain
   std::map<std::string, Unit> units_;
   std::vector<TensorId> held_;                                          ///< by old tensor

@@ -123,6 +123,9 @@ class StepBuilder {
       spec.traffic -= fp8_.unread_in_forward(op, p);
     }
     if (layer.fp8_state != kNoTensor) spec.reads.push_back(layer.fp8_state);
+    // Weights of which copies in fp8 are cached stay beside these, also where nothing updates them.
+    if (op.is_in_fp8 && step_.network.fp8->caches_weights)
+      for (const std::size_t p : layer.used) add_once(spec.reads, step_.parameters[p].tensor);
     layer.forward = step_.builder.add(std::move(spec));
   }
 

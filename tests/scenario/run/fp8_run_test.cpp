@@ -45,7 +45,30 @@ Bytes activations_of(const RunResult& result) {
   return {};
 }
 
+/// Parameters that are there from the start, but for copies in fp8.
+Bytes weights_of(const RunResult& result) {
+  Bytes bytes;
+  for (const BufferId id : result.plan.initial) {
+    const Tensor& tensor = result.workload_as_run[result.plan[id].tensor];
+    if (tensor.tensor_class == TensorClass::parameter &&
+        tensor.name.find(".fp8") == std::string::npos)
+      bytes += tensor.bytes;
+  }
+  return bytes;
+}
+
 }  // namespace
+
+TEST_CASE("weights that nothing updates stay beside their copies in fp8") {
+  for (const std::string rest : {"", ", trained: none", ", trained_from: block_3"}) {
+    CAPTURE(rest);
+    const RunResult bf16 = run_in("none" + rest, "policy: {name: none, on: gpu0}\n");
+    CHECK(weights_of(run_in("delayed" + rest, "policy: {name: none, on: gpu0}\n")) ==
+          weights_of(bf16));
+    CHECK(weights_of(run_in("{recipe: delayed, weights: anew}" + rest,
+                            "policy: {name: none, on: gpu0}\n")) == weights_of(bf16));
+  }
+}
 
 TEST_CASE("pipelines in fp8 do what they claim, with copies for a step or a microbatch") {
   for (const char* weights : {"cached", "anew"})

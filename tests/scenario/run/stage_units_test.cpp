@@ -4,6 +4,7 @@
 #include "execution/find_metrics.hpp"
 #include "plan/file/plan_file.hpp"
 #include "scenario/run/claim_check.hpp"
+#include "scenario/run/policy_run.hpp"
 #include "scenario/run/run.hpp"
 #include "support/temporary_folder.hpp"
 #include "workload/chain/chain_view.hpp"
@@ -94,7 +95,7 @@ TEST_CASE("a plan within a budget leaves room for parameters that come ahead") {
     const RunResult waits = run_divided("stage: 3, prefetch: 0", rotor);
     CHECK(peak_of_rank(ahead) <= Bytes{std::int64_t{mib} << 20});
     CHECK(*ahead.metrics.makespan <= *waits.metrics.makespan);
-    if (!tells(ahead, "of the memory to what `prefetch: 1` brings ahead")) continue;
+    if (!tells(ahead, "which leaves room for what `prefetch: 1` brings ahead")) continue;
     CHECK(*ahead.metrics.makespan < *waits.metrics.makespan);
     ++told;
   }
@@ -111,6 +112,42 @@ TEST_CASE("nothing comes ahead where the least budget has no room for it") {
       "stage: 3, prefetch: 4", fmt::format("{{name: remat/rotor, budget: {} B}}", least.count()));
   CHECK(tells(tight, "there is no room for what `prefetch: 4` brings ahead"));
   CHECK(peak_of_rank(tight) <= least);
+}
+
+// The first operator of a stage is a gather, which waits for no copy that others wait for.
+TEST_CASE("copies that stages wait for keep no parameters from coming ahead") {
+  for (const std::string policy : {"offload/all", "offload/eager"}) {
+    CAPTURE(policy);
+    CHECK(*run_divided("stage: 3", policy).metrics.makespan <
+          *run_divided("stage: 3, prefetch: 0", policy).metrics.makespan);
+  }
+}
+
+TEST_CASE("the overhead of policies of chains refers to `none` with blocks as units") {
+  const RunResult none = run_divided("stage: 3", "none");
+  for (const std::string policy : {"remat/every-stage", "offload/all", "remat/blocks"}) {
+    CAPTURE(policy);
+    const RunResult result = run_divided("stage: 3", policy);
+    REQUIRE(result.overhead);
+    CHECK(*result.overhead == relative(*result.metrics.makespan, *none.metrics.makespan));
+  }
+}
+
+TEST_CASE("a last norm of several operators is no unit of its own") {
+  const Scenario scenario = read_scenario(
+      parse_document(
+          fmt::format("scenario: s\nplatform: {0}/platforms/dgx-h100.yaml\n"
+                      "workload: {{model: {0}/workloads/llama3-8b.yaml, batch: 8, dtype: "
+                      "bf16, with: {{blocks: 2}}}}\n"
+                      "parallel: {{data: 8}}\nsharding: {{stage: 3}}\npolicy: none\n",
+                      PLIMSOLL_SOURCE_DIR),
+          "s.yaml"),
+      ".");
+  const RunResult result = run_policy(scenario, scenario.policies.front());
+  int gathers = 0;
+  for (const Operator& op : result.workload_as_run.operators) gathers += brings_parameters(op);
+  // Of two blocks and of all other layers, for the forward and for the backward.
+  CHECK(gathers == 6);
 }
 
 TEST_CASE("a plan whose units are stages is read as such") {

@@ -282,8 +282,12 @@ TEST_CASE("policies plan in the room that state elsewhere leaves") {
     for (const char* policy :
          {"remat/sqrt", "remat/blocks", "offload/all", "offload/eager", "online/dtr"}) {
       CAPTURE(state, policy);
-      CHECK(run(fmt::format("{{name: {}, on: gpu}}", policy)).metrics.makespan >=
-            none.metrics.makespan);
+      const RunResult result = run(fmt::format("{{name: {}, on: gpu}}", policy));
+      REQUIRE(result.metrics.makespan);
+      // What comes for a stage of the chain comes sooner than what does for a block.
+      const bool has_other_units = std::string(state).find("parameters") != std::string::npos &&
+                                   find_policy(policy)->is_for_chains;
+      if (!has_other_units) CHECK(*result.metrics.makespan >= *none.metrics.makespan);
     }
     const std::int64_t budget = peak_of(none, "hbm") * 9 / 10;
     for (const char* policy : {"remat/rotor", "offload/greedy", "hybrid/graph", "remat/search"}) {
