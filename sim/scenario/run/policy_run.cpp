@@ -1,5 +1,6 @@
 #include "scenario/run/policy_run.hpp"
 
+#include "base/dense_id.hpp"
 #include "base/quantity_text.hpp"
 #include "execution/judge.hpp"
 #include "execution/rank_metrics.hpp"
@@ -157,6 +158,21 @@ std::vector<std::string> notes_on_parameters(const Scenario& scenario, const Nod
   return notes;
 }
 
+/// A policy plans for one rank by itself, as if what ranks gather and reduce were there at once.
+void tell_of_budgets(RunResult& result, const Platform& platform) {
+  if (result.metrics.status != RunStatus::ok) return;
+  for (const auto& [memory, budget] : result.budgets) {
+    const Bytes peak = result.execution.memories[index(memory)].peak.requested;
+    if (peak <= budget) continue;
+    result.notes.push_back(
+        fmt::format("`{}` peaks {} above the budget of {}: plans are for one rank by itself, and "
+                    "what ranks gather, "
+                    "reduce or move takes time, for which it stays",
+                    platform[memory].name, to_text(peak - budget), to_text(budget)));
+    return;  // the same of other ranks
+  }
+}
+
 /// Checks and executes a plan that `bound` made for `problem`, of which `result` has the workload.
 void run_planned(RunResult& result, Plan plan, const Scenario& scenario, const Problem& problem,
                  const BoundPolicy& bound, const Ranks& ranks, RunInspector* inspector = nullptr,
@@ -169,6 +185,7 @@ void run_planned(RunResult& result, Plan plan, const Scenario& scenario, const P
   result.budgets = given_budgets(bound, result.plan, result.workload_as_run, scenario.platform);
   check_policy(result, scenario, problem.topology);
   execute_plan(result, scenario, ranks, inspector);
+  if (has_ranks(ranks)) tell_of_budgets(result, scenario.platform);
 }
 
 /// Runs `ordered`, whose order an allocator has planned. Where its placement ends above that of
