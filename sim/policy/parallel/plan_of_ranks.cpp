@@ -17,6 +17,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace plimsoll {
 
@@ -111,6 +112,16 @@ Bytes full_bucket(const Workload& workload) {
   return std::min(gradients, kBucket);
 }
 
+/// "the ring of the data axis takes", "rings of the expert, data axes take": those that hold the same parameters.
+std::string rings_take(const MeshOptions& parallel) {
+  using Axis = MeshOptions::Axis;
+  std::vector<const char*> axes;
+  for (const Axis axis : {Axis::context, Axis::expert, Axis::data})
+    if (parallel.size(axis) > 1) axes.push_back(name_of(axis));
+  return axes.size() == 1 ? fmt::format("the ring of the {} axis takes", axes.front())
+                          : fmt::format("rings of the {} axes take", fmt::join(axes, ", "));
+}
+
 /// Empty, or how much less a collective of one bucket over the data axis would take in the form of least time:
 /// a ring through machines of several ranks uses one way of each machine.
 std::string note_on_rings(const Problem& problem, const MeshOptions& parallel,
@@ -130,9 +141,8 @@ std::string note_on_rings(const Problem& problem, const MeshOptions& parallel,
   const double times = static_cast<double>(ring->count()) / static_cast<double>(least->count());
   if (times < kSlowRing) return {};
   return fmt::format(
-      "the ring of the data axis takes {:.1f} times as long for {} as the form that "
-      "`parallel.collectives: auto` takes",
-      times, to_text(bytes));
+      "{} {:.1f} times as long for {} as the form that `parallel.collectives: auto` takes",
+      rings_take(parallel), times, to_text(bytes));
 }
 
 /// Whether one rank would stand for all if collectives took the form of least time.
