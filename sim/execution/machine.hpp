@@ -11,6 +11,7 @@
 #include "execution/run_state.hpp"
 #include "execution/slowed_operators.hpp"
 #include "execution/streams.hpp"
+#include "plan/core/mirror_problems.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -314,16 +315,12 @@ class Machine {
 
   void copy_to_mirrors() {
     Execution& execution = run_.execution;
-    const auto& processors = run_.platform.processors;
     for (const Mirror& mirror : run_.plan.mirrors) {
       const std::uint32_t p = index(mirror.processor), like = index(mirror.like);
       execution.processors[p] = execution.processors[like];
       execution.processor_operator_energy[p] = execution.processor_operator_energy[like];
-      execution.memories[index(processors[p].memory)] =
-          execution.memories[index(processors[like].memory)];
     }
-    for (const MemoryMirror& it : run_.plan.memory_mirrors)
-      execution.memories[index(it.memory)] = execution.memories[index(it.like)];
+    plimsoll::copy_to_mirrors(run_.plan, run_.platform, execution.memories);
     for (const LinkMirror& it : run_.plan.link_mirrors) {
       execution.ports[2 * index(it.link) + it.direction] =
           execution.ports[2 * index(it.like) + it.like_direction];

@@ -36,17 +36,16 @@ class ThingsOfReplicas {
   using Place = std::pair<std::size_t, std::uint32_t>;  ///< group and replica
 
   void add(Id of_played, Id its, std::uint32_t replica) {
-    const auto [group, is_new] = group_of_.try_emplace(of_played, groups_.size());
+    const auto [played, is_new] = place_of_.try_emplace(of_played, groups_.size(), 0U);
     if (is_new) groups_.emplace_back();
-    std::vector<Id>& likes = groups_[group->second];
+    const Place place(played->second.first, replica);
+    std::vector<Id>& likes = groups_[place.first];
     if (likes.size() <= replica) likes.push_back(its);
-    const Place place(group->second, replica);
     const auto known = place_of_.try_emplace(its, place).first;
     if (known->second != place || likes[replica] != its) shared_ = its;
   }
 
   std::vector<std::vector<Id>> groups_;
-  std::map<Id, std::size_t> group_of_;
   std::map<Id, Place> place_of_;
   std::optional<Id> shared_;
 };

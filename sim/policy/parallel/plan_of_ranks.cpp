@@ -193,7 +193,7 @@ class RankPlans {
       require_routes(once.plan, problem_, parallel_);
       why = cannot_stand_for_all(once, problem_, spreading_, known_);
       if (why.empty()) return std::move(once.plan);
-      if (what_all_use(problem_.platform).empty())
+      if (link_with_power(problem_.platform).empty())
         if (auto some = of_some(once.plan, why)) return std::move(*some);
       if (parallel_.play.value == Play::once)
         refuse(parallel_.play.where, "one rank cannot be played for all: " + why,

@@ -137,17 +137,10 @@ std::vector<PlayedRanks> played_by_machine(const Spreading& spreading, const Pla
   return played;
 }
 
-std::string what_all_use(const Platform& platform) {
-  for (const Link& link : platform.links)
-    if (link.power || link.energy)
-      return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
-  return {};
-}
-
 std::string cannot_stand_for_all(SpreadPlan& plan, const Problem& problem,
                                  const Spreading& spreading, RankSymmetry& known) {
   if (plan.played.are_all()) return {};
-  if (std::string used = what_all_use(problem.platform); !used.empty()) return used;
+  if (std::string why = link_with_power(problem.platform); !why.empty()) return why;
   TriedRanks& tried = found_of(plan.played, known);
   if (tried.ways != plan.ways || tried.forms != plan.forms) {
     auto [told_apart, links] = symmetry_of(plan, problem, spreading);

@@ -40,9 +40,6 @@ struct RankSymmetry {
 [[nodiscard]] std::vector<PlayedRanks> played_by_machine(const Spreading& spreading,
                                                          const Platform& platform);
 
-/// Empty, or why no ranks can stand for others, whichever they are: what all of them use. O(links).
-[[nodiscard]] std::string what_all_use(const Platform& platform);
-
 /// Empty, or why the ranks of a plan cannot stand for all; where they can, it has the mirrors of links and hosts afterwards.
 /// O(ranks x ways x hops), where `known` has not seen the same.
 [[nodiscard]] std::string cannot_stand_for_all(SpreadPlan& plan, const Problem& problem,

@@ -78,7 +78,7 @@ Time reference_makespan(const Workload& step, const Scenario& scenario, const Bo
 /// The same for the step of `result`. The units of `none` are blocks, whatever those of the policy are.
 Time reference_makespan(const RunResult& result, const Scenario& scenario, const Node& policy,
                         const BoundPolicy& bound, const Ranks& ranks, ScenarioMemo* memo) {
-  if (!ranks.may_have_stages_as_units() || !ranks.has_stages_as_units())
+  if (!ranks.has_units_of_policy())
     return reference_makespan(result.workload_as_run, scenario, bound, ranks);
   Ranks by_block(scenario, policy);
   by_block.take_blocks_as_units();
@@ -315,7 +315,7 @@ RunResult run_step(const Scenario& scenario, const Node& policy, const BoundPoli
   }
   Plan& plan = std::get<Plan>(planned);
   std::optional<std::int64_t> ahead;
-  if (ranks.may_lack_room_ahead()) {
+  if (ranks.has_units_of_policy()) {
     PlanWithRoom its = with_room_ahead(std::move(plan), scenario, policy, bound, ranks, problem);
     plan = std::move(its.of_one);
     ahead = its.ahead;

@@ -41,8 +41,9 @@ class Ranks {
   [[nodiscard]] bool may_have_stages_as_units() const {
     return !is_pipeline() && brings_parameters();
   }
-  /// Whether a policy that keeps to its memory does not know what of parameters comes ahead.
-  [[nodiscard]] bool may_lack_room_ahead() const { return has_stages_as_units() && !is_pipeline(); }
+  /// Whether units are stages because the policy takes these as a whole. Then it does not know what of parameters
+  /// comes ahead.
+  [[nodiscard]] bool has_units_of_policy() const { return has_stages_as_units() && !is_pipeline(); }
 
   /// Of the scenario's platform.
   [[nodiscard]] const Topology& topology() const { return topology_; }

@@ -4,14 +4,21 @@
 
 namespace plimsoll {
 
-Time value_time(const Problem& problem, MemoryId from, MemoryId to, const ChainStage& before) {
+Time output_time(const Problem& problem, MemoryId from, MemoryId to, const ChainStage& before) {
   Bytes output = before.output_bytes;
+  for (const TensorId id : before.carried) output -= problem.workload[id].bytes;
+  return copy_time(problem, from, to, output);
+}
+
+Time carried_time(const Problem& problem, MemoryId from, MemoryId to, const ChainStage& before) {
   Time sum;
-  for (const TensorId id : before.carried) {
-    output -= problem.workload[id].bytes;
+  for (const TensorId id : before.carried)
     sum += copy_time(problem, from, to, problem.workload[id].bytes);
-  }
-  return sum + copy_time(problem, from, to, output);
+  return sum;
+}
+
+Time value_time(const Problem& problem, MemoryId from, MemoryId to, const ChainStage& before) {
+  return carried_time(problem, from, to, before) + output_time(problem, from, to, before);
 }
 
 Time gradient_time(const Problem& problem, MemoryId from, MemoryId to, const ChainStage& before) {

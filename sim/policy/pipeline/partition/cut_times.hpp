@@ -10,6 +10,12 @@ namespace plimsoll {
 [[nodiscard]] Time value_time(const Problem& problem, MemoryId from, MemoryId to,
                               const ChainStage& before);
 
+/// Of these, the output of the stage, and what is carried beside it.
+[[nodiscard]] Time output_time(const Problem& problem, MemoryId from, MemoryId to,
+                               const ChainStage& before);
+[[nodiscard]] Time carried_time(const Problem& problem, MemoryId from, MemoryId to,
+                                const ChainStage& before);
+
 /// Of the gradients that come back.
 [[nodiscard]] Time gradient_time(const Problem& problem, MemoryId from, MemoryId to,
                                  const ChainStage& before);

@@ -2,12 +2,11 @@
 
 #include "policy/claims/copy_time.hpp"
 #include "policy/offload/copies/storage.hpp"
+#include "policy/pipeline/partition/cut_times.hpp"
 #include "policy/pipeline/periodic/inputs_apart.hpp"
 #include "policy/pipeline/schedule/slot_savings.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <numeric>
 
 namespace plimsoll {
 
@@ -55,15 +54,11 @@ void MovedSlots::add_times(Way& way, std::size_t stage, bool recomputed) const {
   }
   if (stage == 0) return;
   const ChainStage& before = problem_.chain.stages[stage - 1];
-  std::vector<Bytes> received;
-  for (const TensorId id : before.carried) received.push_back(problem_.workload[id].bytes);
-  if (recomputed || reads(problem_, problem_.chain.backward(stage), before.output))
-    received.push_back(
-        std::accumulate(received.begin(), received.end(), before.output_bytes, std::minus<>()));
-  for (const Bytes bytes : received) {
-    way.received_out.back() += copy_time(problem_, way.home, way.store, bytes);
-    way.received_back.back() += copy_time(problem_, way.store, way.home, bytes);
-  }
+  const bool keeps_output =
+      recomputed || reads(problem_, problem_.chain.backward(stage), before.output);
+  const auto time = keeps_output ? value_time : carried_time;
+  way.received_out.back() = time(problem_, way.home, way.store, before);
+  way.received_back.back() = time(problem_, way.store, way.home, before);
 }
 
 std::optional<SlotCopies> MovedSlots::copies(std::size_t slot, std::size_t begin,

@@ -54,13 +54,9 @@ std::vector<ReplicaWay> ways_of(const Slots& slots, const std::vector<std::uint3
 /// Whether one replica may be played for all.
 ReplicaSymmetry folding(const Problem& problem, const std::vector<std::vector<ProcessorId>>& groups,
                         const std::vector<ReplicaWay>& ways, AllReduce algorithm) {
-  for (const Link& link : problem.platform.links)
-    if (link.power || link.energy)
-      return {
-          fmt::format("link `{}` draws power, which would be summed up for one only", link.name),
-          {}};
-  if (std::string why = unlike_devices(problem.platform, groups); !why.empty())
-    return {std::move(why), {}};
+  for (std::string why :
+       {link_with_power(problem.platform), unlike_devices(problem.platform, groups)})
+    if (!why.empty()) return {std::move(why), {}};
   std::vector<std::vector<MemoryId>> memories;
   for (const auto& group : groups) memories.push_back(memories_of(group, problem.platform));
   const auto replicas = static_cast<std::uint32_t>(groups.front().size());

@@ -267,6 +267,13 @@ class Symmetry {
 
 }  // namespace
 
+std::string link_with_power(const Platform& platform) {
+  for (const Link& link : platform.links)
+    if (link.power || link.energy)
+      return fmt::format("link `{}` draws power, which would be summed up for one only", link.name);
+  return {};
+}
+
 std::string unlike_devices(const Platform& platform,
                            const std::vector<std::vector<ProcessorId>>& groups) {
   std::map<MemoryId, ProcessorId> replica_of;

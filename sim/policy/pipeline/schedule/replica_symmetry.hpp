@@ -69,6 +69,9 @@ struct ReplicaSymmetry {
                                                const std::vector<ReplicaWay>& ways,
                                                std::span<const ReplicaShifts> shifts);
 
+/// Empty, or which link draws power: that would be summed up for the replica that is played alone. O(links).
+[[nodiscard]] std::string link_with_power(const Platform& platform);
+
 /// The first of these conditions by itself: empty, or by what the devices of a stage are told apart.
 [[nodiscard]] std::string unlike_devices(const Platform& platform,
                                          const std::vector<std::vector<ProcessorId>>& groups);
